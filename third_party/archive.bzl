@@ -10,7 +10,7 @@ Bazel) upstream's archive is downloaded.
 load(":archives.bzl", "ARCHIVES")
 
 def _cache_dir(ctx):
-    """The folder that tools/fetch_archives.py fills."""
+    """The folder that fetch_archives.py fills."""
     env = ctx.os.environ
     cache_home = env.get("XDG_CACHE_HOME", "")
     if not cache_home:

@@ -16,7 +16,7 @@ Keys are repository names. Of each archive:
     debian        their path on a Debian mirror, or None
 
 Where Debian repacked a release its bytes differ from upstream's, so each has a pin of its own.
-This file is plain data, which tools/fetch_archives.py also reads as Python.
+This file is plain data, which third_party/fetch_archives.py also reads as Python.
 """
 
 ARCHIVES = {
