@@ -34,8 +34,8 @@ bool IsPlainFileName(absl::string_view name) {
 absl::StatusOr<std::map<std::string, std::string>> ReadWeightMap(const std::string& path) {
   const absl::StatusOr<MappedFile> file = MappedFile::Open(path);
   if (!file.ok()) return file.status();
-  const absl::StatusOr<nlohmann::json> index = ParseStrictJson(absl::string_view(
-      reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()));
+  const absl::StatusOr<nlohmann::json> index = ParseStrictJson(
+      absl::string_view(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()));
   if (!index.ok()) return BadFile(path, index.status().message());
   if (!index->is_object() || !index->contains("weight_map") ||
       !(*index)["weight_map"].is_object()) {

@@ -5,10 +5,10 @@
 // shards with an index, as Hugging Face's libraries write them.
 //
 // Everything is mapped and checked when it is opened: each file as SafetensorsFile says, and that
-// the index and the shards agree: every tensor is in exactly one shard, and that is the one to which
-// the index maps it. Shards are plain names in the index's directory. The files must not become
-// shorter while they are open. All views are valid while the Checkpoint (or what it was moved to)
-// lives.
+// the index and the shards agree: every tensor is in exactly one shard, and that is the one to
+// which the index maps it. Shards are plain names in the index's directory. The files must not
+// become shorter while they are open. All views are valid while the Checkpoint (or what it was
+// moved to) lives.
 //
 // Errors: InvalidArgument names the file and the tensor. Thread-safety: as a const object's.
 //

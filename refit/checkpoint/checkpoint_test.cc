@@ -109,7 +109,8 @@ TEST_F(CheckpointTest, RelativeIndexPathFindsItsShards) {
 }
 
 TEST_F(CheckpointTest, DirectoryWithoutACheckpointIsNamed) {
-  EXPECT_THAT(OpenError(), HasSubstr("'" + directory_ + "' holds neither model.safetensors nor "
+  EXPECT_THAT(OpenError(), HasSubstr("'" + directory_ +
+                                     "' holds neither model.safetensors nor "
                                      "model.safetensors.index.json, and no *.safetensors file"));
   ASSERT_EQ(WriteSafetensors(Path("b.safetensors"), {}), absl::OkStatus());
   ASSERT_EQ(WriteSafetensors(Path("a.safetensors"), {}), absl::OkStatus());
@@ -168,8 +169,8 @@ TEST_F(CheckpointTest, TensorInTwoShardsIsNamed) {
 
 TEST_F(CheckpointTest, ShardsStayInTheDirectory) {
   WriteShards();
-  for (const std::string shard : {"", ".", "..", "../x.safetensors", "/etc/passwd", "sub/x",
-                                  "x\\u0000"}) {
+  for (const std::string shard :
+       {"", ".", "..", "../x.safetensors", "/etc/passwd", "sub/x", "x\\u0000"}) {
     WriteIndex(absl::StrCat("{\"a\":\"", shard, "\"}"));
     EXPECT_THAT(OpenError(), HasSubstr("tensor 'a': its shard '")) << shard;
     EXPECT_THAT(OpenError(), HasSubstr("is not a plain file name")) << shard;

@@ -13,8 +13,8 @@ namespace weight_sync::refit {
 
 absl::Status FileError(absl::string_view action, absl::string_view path, int error_number) {
   const std::string message =
-      absl::StrCat("cannot ", action, " '", path, "': ",
-                   std::error_code(error_number, std::generic_category()).message());
+      absl::StrCat("cannot ", action, " '", path,
+                   "': ", std::error_code(error_number, std::generic_category()).message());
   switch (error_number) {
     case ENOSPC:
     case EDQUOT:

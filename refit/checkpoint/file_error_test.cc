@@ -25,8 +25,7 @@ TEST(FileErrorTest, TellsExhaustionFromMistakesAndBrokenDevices) {
 }
 
 TEST(FileErrorTest, BadContentNamesTheFile) {
-  EXPECT_EQ(BadFile("/a/b", "too short"),
-            absl::InvalidArgumentError("file '/a/b': too short"));
+  EXPECT_EQ(BadFile("/a/b", "too short"), absl::InvalidArgumentError("file '/a/b': too short"));
 }
 
 }  // namespace

@@ -5,7 +5,8 @@
 // moves, and go when it is destroyed.
 //
 // The file must not become shorter while it is mapped: touching a page past the new end raises
-// SIGBUS. Replace files by rename, as WriteSafetensors() does; the mapping then keeps the old bytes.
+// SIGBUS. Replace files by rename, as WriteSafetensors() does; the mapping then keeps the old
+// bytes.
 //
 // Errors: InvalidArgument when there is no regular, readable file; ResourceExhausted without memory
 // or descriptors. Thread-safety: as a const object's.

@@ -35,17 +35,18 @@ struct Entry {
 // The header's text, or what is wrong with its length.
 absl::StatusOr<absl::string_view> HeaderText(absl::Span<const std::byte> file) {
   if (file.size() < kLengthBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("too short: ", file.size(), " bytes cannot hold the 8 of the header's length"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "too short: ", file.size(), " bytes cannot hold the 8 of the header's length"));
   }
   uint64_t length = 0;
   for (size_t i = kLengthBytes; i-- > 0;) length = length << 8 | std::to_integer<uint64_t>(file[i]);
   if (length > static_cast<uint64_t>(kMaxSafetensorsHeaderBytes)) {
-    return absl::InvalidArgumentError(absl::StrCat("header of ", length, " bytes is over the limit of ",
-                                                   kMaxSafetensorsHeaderBytes));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "header of ", length, " bytes is over the limit of ", kMaxSafetensorsHeaderBytes));
   }
   if (length > file.size() - kLengthBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("header of ", length, " bytes reaches past the end of the file of ",
+    return absl::InvalidArgumentError(absl::StrCat("header of ", length,
+                                                   " bytes reaches past the end of the file of ",
                                                    file.size(), " bytes"));
   }
   return absl::string_view(reinterpret_cast<const char*>(file.data()) + kLengthBytes, length);
@@ -57,7 +58,8 @@ absl::StatusOr<std::map<std::string, std::string>> ParseMetadata(const nlohmann:
   if (!value.is_object()) return absl::InvalidArgumentError("__metadata__ is not an object");
   for (const auto& [key, text] : value.items()) {
     if (!text.is_string()) {
-      return absl::InvalidArgumentError(absl::StrCat("__metadata__ entry '", key, "' is not a string"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("__metadata__ entry '", key, "' is not a string"));
     }
     metadata.emplace(key, text.get_ref<const std::string&>());
   }
@@ -72,8 +74,8 @@ absl::StatusOr<std::vector<int64_t>> ParseCounts(absl::string_view field,
   for (const nlohmann::json& element : value) {
     if (!element.is_number_unsigned() ||
         element.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(field, " ", value.dump(), " is not made of whole numbers from 0 to 2^63 - 1"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          field, " ", value.dump(), " is not made of whole numbers from 0 to 2^63 - 1"));
     }
     counts.push_back(element.get<int64_t>());
   }
@@ -92,7 +94,8 @@ absl::StatusOr<Entry> ParseEntry(const std::string& name, const nlohmann::json& 
 
   const nlohmann::json& dtype_name = value["dtype"];
   if (!dtype_name.is_string()) return absl::InvalidArgumentError("dtype is not a string");
-  const absl::StatusOr<DType> dtype = ParseSafetensorsDType(dtype_name.get_ref<const std::string&>());
+  const absl::StatusOr<DType> dtype =
+      ParseSafetensorsDType(dtype_name.get_ref<const std::string&>());
   if (!dtype.ok()) return dtype.status();
   entry.dtype = *dtype;
 
@@ -132,16 +135,19 @@ absl::Status CheckCoverage(absl::Span<const Entry> sorted, int64_t data_bytes) {
   absl::string_view previous;
   for (const Entry& entry : sorted) {
     if (entry.end > data_bytes) {
-      return absl::InvalidArgumentError(absl::StrCat("tensor '", entry.name, "': data_offsets end at ", entry.end,
-                                                     ", past the ", data_bytes, " bytes of data in the file"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor '", entry.name, "': data_offsets end at ", entry.end, ", past the ",
+                       data_bytes, " bytes of data in the file"));
     }
     if (entry.begin < covered) {
-      return absl::InvalidArgumentError(absl::StrCat("tensor '", entry.name, "': begins at byte ", entry.begin,
-                                                     " and overlaps tensor '", previous, "', which ends at ", covered));
+      return absl::InvalidArgumentError(absl::StrCat("tensor '", entry.name, "': begins at byte ",
+                                                     entry.begin, " and overlaps tensor '",
+                                                     previous, "', which ends at ", covered));
     }
     if (entry.begin > covered) {
-      return absl::InvalidArgumentError(absl::StrCat("tensor '", entry.name, "': begins at byte ", entry.begin,
-                                                     " and leaves a hole after byte ", covered));
+      return absl::InvalidArgumentError(absl::StrCat("tensor '", entry.name, "': begins at byte ",
+                                                     entry.begin, " and leaves a hole after byte ",
+                                                     covered));
     }
     covered = entry.end;
     previous = entry.name;

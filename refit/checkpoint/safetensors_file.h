@@ -10,8 +10,9 @@
 //     any other key that an object holds twice;
 //   - a tensor's entry must be an object (the library also takes an array of its fields' values);
 //   - at most 8 dimensions, and element counts that fit int64_t.
-// Fields of a tensor's entry that the format does not know are ignored, as the library does. Tensors
-// need not be aligned to their element's size: read them with memcpy, as CopyElements() does.
+// Fields of a tensor's entry that the format does not know are ignored, as the library does.
+// Tensors need not be aligned to their element's size: read them with memcpy, as CopyElements()
+// does.
 //
 // The file must not become shorter while it is open, or reading it raises SIGBUS; replace files by
 // rename. All views are valid while the SafetensorsFile (or what it was moved to) lives.

@@ -41,10 +41,12 @@ absl::Status CheckInput(absl::Span<const NamedTensor> tensors, const Metadata& m
   absl::flat_hash_set<absl::string_view> names;
   for (const NamedTensor& t : tensors) {
     if (!IsValidUtf8(t.name)) {
-      return absl::InvalidArgumentError(absl::StrCat("tensor '", t.name, "': its name is not UTF-8"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor '", t.name, "': its name is not UTF-8"));
     }
     if (t.name == "__metadata__") {
-      return absl::InvalidArgumentError("tensor '__metadata__': the format keeps this name for itself");
+      return absl::InvalidArgumentError(
+          "tensor '__metadata__': the format keeps this name for itself");
     }
     if (!names.insert(t.name).second) {
       return absl::InvalidArgumentError(absl::StrCat("tensor '", t.name, "': given twice"));
@@ -98,9 +100,9 @@ absl::StatusOr<Plan> MakePlan(std::vector<const NamedTensor*> tensors, const Met
   std::string header = absl::StrCat("{", absl::StrJoin(entries, ","), "}");
   header.resize((header.size() + 7) / 8 * 8, ' ');
   if (header.size() > static_cast<size_t>(kMaxSafetensorsHeaderBytes)) {
-    return absl::InvalidArgumentError(absl::StrCat("the names of ", tensors.size(), " tensors make a header of ",
-                                                   header.size(), " bytes; the format's limit is ",
-                                                   kMaxSafetensorsHeaderBytes));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the names of ", tensors.size(), " tensors make a header of ", header.size(),
+                     " bytes; the format's limit is ", kMaxSafetensorsHeaderBytes));
   }
   std::string length;
   for (int i = 0; i < 8; ++i) length.push_back(static_cast<char>(header.size() >> (8 * i) & 0xff));
@@ -220,8 +222,8 @@ absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTen
 }
 
 absl::Status WriteShardedSafetensors(const std::string& directory,
-                                     absl::Span<const NamedTensor> tensors,
-                                     int64_t max_shard_bytes, const Metadata& metadata) {
+                                     absl::Span<const NamedTensor> tensors, int64_t max_shard_bytes,
+                                     const Metadata& metadata) {
   if (max_shard_bytes <= 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("max_shard_bytes is ", max_shard_bytes, "; it must be over 0"));
@@ -233,9 +235,9 @@ absl::Status WriteShardedSafetensors(const std::string& directory,
   std::vector<std::string> names;
   std::vector<Plan> plans;
   for (size_t i = 0; i < shards.size(); ++i) {
-    names.push_back(shards.size() == 1 ? std::string(kSingleFile)
-                                       : absl::StrFormat("model-%05d-of-%05d.safetensors", i + 1,
-                                                         shards.size()));
+    names.push_back(shards.size() == 1
+                        ? std::string(kSingleFile)
+                        : absl::StrFormat("model-%05d-of-%05d.safetensors", i + 1, shards.size()));
     absl::StatusOr<Plan> plan = MakePlan(shards[i], metadata);
     if (!plan.ok()) return plan.status();
     plans.push_back(*std::move(plan));
@@ -248,8 +250,8 @@ absl::Status WriteShardedSafetensors(const std::string& directory,
     files.push_back(*std::move(file));
   }
   if (shards.size() > 1) {
-    absl::StatusOr<PendingFile> index = PrepareText(absl::StrCat(directory, "/", kIndexFile),
-                                                    IndexText(shards, names));
+    absl::StatusOr<PendingFile> index =
+        PrepareText(absl::StrCat(directory, "/", kIndexFile), IndexText(shards, names));
     if (!index.ok()) return index.status();
     files.push_back(*std::move(index));
   }

@@ -5,14 +5,15 @@
 //
 // A file is byte for byte what the Python safetensors library's save_file() writes for the same
 // tensors and metadata: tensors by descending DType, then by name (as bytes); the header is compact
-// JSON padded with spaces to 8 bytes. One difference: the library writes several metadata entries in
-// a random order, here they are sorted by key. Strided views are written as their logical values.
+// JSON padded with spaces to 8 bytes. One difference: the library writes several metadata entries
+// in a random order, here they are sorted by key. Strided views are written as their logical
+// values.
 //
 // Everything is checked before the first byte is written: names are unique, UTF-8 and not
 // "__metadata__"; metadata is UTF-8; the header is within the format's limit. A file appears under
-// its name complete and on stable storage (temporary file in the same directory, fsync, rename, fsync
-// of the directory), or not at all; a failure leaves nothing behind. A process that is killed while
-// it writes leaves a file named ".weight_sync-<pid>-<n>.tmp".
+// its name complete and on stable storage (temporary file in the same directory, fsync, rename,
+// fsync of the directory), or not at all; a failure leaves nothing behind. A process that is killed
+// while it writes leaves a file named ".weight_sync-<pid>-<n>.tmp".
 //
 // Errors: InvalidArgument for what the caller handed in (it names the tensor or the path);
 // FailedPrecondition for a directory that holds a checkpoint already; ResourceExhausted when space
@@ -53,8 +54,7 @@ absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTen
 // `max_shard_bytes` of tensor bytes (over 0); a tensor larger than that has a shard of its own.
 // `metadata` goes into every shard; the index's metadata is the "total_size" of all tensor bytes.
 absl::Status WriteShardedSafetensors(const std::string& directory,
-                                     absl::Span<const NamedTensor> tensors,
-                                     int64_t max_shard_bytes,
+                                     absl::Span<const NamedTensor> tensors, int64_t max_shard_bytes,
                                      const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace weight_sync::refit

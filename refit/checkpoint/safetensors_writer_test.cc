@@ -132,18 +132,25 @@ TEST_F(SafetensorsWriterTest, RefusesBadInputBeforeAnyByte) {
       {{{"a\xff", {}}}, {}, "its name is not UTF-8"},
       {{}, {{"k", "\xff"}}, "metadata entry 'k' is not UTF-8"},
       {{}, {{"\xff", "v"}}, "is not UTF-8"},
-      {{{std::string(100'000'000, 'n'), {}}}, {}, "the format's limit is 100000000"},
   };
   for (const Case& c : cases) {
     for (const absl::Status& status :
          {WriteSafetensors(path_, c.tensors, c.metadata),
           WriteShardedSafetensors(directory_, c.tensors, 1, c.metadata)}) {
       EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-      EXPECT_THAT(std::string(status.message().substr(0, 1000)), HasSubstr(c.error));
+      EXPECT_THAT(std::string(status.message()), HasSubstr(c.error));
     }
     EXPECT_THAT(ListTestDirectory(directory_), IsEmpty());
   }
   EXPECT_EQ(WriteShardedSafetensors(directory_, {}, 0).code(), absl::StatusCode::kInvalidArgument);
+}
+
+// Each quote of the name takes two bytes of the header.
+TEST_F(SafetensorsWriterTest, RefusesAHeaderOverTheLimitOfTheFormat) {
+  const absl::Status status = WriteSafetensors(path_, {{std::string(50'000'000, '"'), {}}});
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the format's limit is 100000000"));
+  EXPECT_THAT(ListTestDirectory(directory_), IsEmpty());
 }
 
 TEST_F(SafetensorsWriterTest, ReplacesAFileUnderAnOpenReader) {
@@ -211,10 +218,9 @@ TEST_F(SafetensorsWriterTest, ShardsFollowTheGivenOrderAndTheIndexNamesThem) {
                                  {"\xe9\x87\x8d\x7f", Bytes("5")},
                                  {"empty", Bytes("")}};
   ASSERT_EQ(WriteShardedSafetensors(directory_, tensors, 4, {{"format", "pt"}}), absl::OkStatus());
-  EXPECT_THAT(
-      ListTestDirectory(directory_),
-      ElementsAre("model-00001-of-00003.safetensors", "model-00002-of-00003.safetensors",
-                  "model-00003-of-00003.safetensors", "model.safetensors.index.json"));
+  EXPECT_THAT(ListTestDirectory(directory_),
+              ElementsAre("model-00001-of-00003.safetensors", "model-00002-of-00003.safetensors",
+                          "model-00003-of-00003.safetensors", "model.safetensors.index.json"));
   EXPECT_EQ(ReadTestFile(directory_ + "/model.safetensors.index.json"),
             R"({
   "metadata": {

@@ -18,8 +18,8 @@ namespace {
 
 constexpr size_t kMaxDepth = 127;
 
-// Walks the text before it is built into a value: nlohmann's values keep the last of equal keys, and
-// its parser without exceptions does not say what was wrong.
+// Walks the text before it is built into a value: nlohmann's values keep the last of equal keys,
+// and its parser without exceptions does not say what was wrong.
 class Checker : public nlohmann::json_sax<nlohmann::json> {
  public:
   const std::string& error() const { return error_; }

@@ -46,7 +46,9 @@ class TestTensors {
   void Add(const std::string& name, DType dtype, const Shape& shape) {
     tensors_.push_back({name, Make(dtype, shape)});
   }
-  void Add(const std::string& name, const TensorView& tensor) { tensors_.push_back({name, tensor}); }
+  void Add(const std::string& name, const TensorView& tensor) {
+    tensors_.push_back({name, tensor});
+  }
 
   const std::vector<NamedTensor>& tensors() const { return tensors_; }
   std::mt19937& random() { return random_; }

@@ -27,8 +27,8 @@ TEST(Utf8Test, RefusesWhatIsNotUtf8) {
         absl::string_view("\xe0\x9f\xbf"), absl::string_view("\xed\xa0\x80"),
         absl::string_view("\xed\xbf\xbf"), absl::string_view("\xf0\x8f\xbf\xbf"),
         absl::string_view("\xf4\x90\x80\x80"), absl::string_view("\xf8\x88\x80\x80\x80"),
-        absl::string_view("a\xc2"), absl::string_view("\xe2\x82"),
-        absl::string_view("\xc2z"), absl::string_view("\xf0\x90\x80z")}) {
+        absl::string_view("a\xc2"), absl::string_view("\xe2\x82"), absl::string_view("\xc2z"),
+        absl::string_view("\xf0\x90\x80z")}) {
     EXPECT_FALSE(IsValidUtf8(text)) << text;
   }
 }

@@ -52,9 +52,9 @@ absl::StatusOr<int64_t> ByteSize(DType dtype, const Shape& shape) {
         absl::StrCat("a tensor of dtype ", dtype, " and shape ", shape, " has too many bytes"));
   }
   if (bits % 8 != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a tensor of dtype ", dtype, " (", DTypeBits(dtype),
-                     " bits an element) and shape ", shape, " does not fill whole bytes"));
+    return absl::InvalidArgumentError(absl::StrCat("a tensor of dtype ", dtype, " (",
+                                                   DTypeBits(dtype), " bits an element) and shape ",
+                                                   shape, " does not fill whole bytes"));
   }
   return bits / 8;
 }

@@ -106,8 +106,8 @@ absl::StatusOr<BasicTensorView<Byte>> BasicTensorView<Byte>::Strided(
         "a view of dtype ", dtype, " must be contiguous: its elements are smaller than a byte"));
   }
   if (!OffsetsFit(shape, strides, StorageElementBytes(dtype))) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the strides of a view of shape ", shape, " reach farther than 64 bits can address"));
+    return absl::InvalidArgumentError(absl::StrCat("the strides of a view of shape ", shape,
+                                                   " reach farther than 64 bits can address"));
   }
   std::copy(strides.begin(), strides.end(), view.strides_.begin());
   return view;

@@ -84,9 +84,8 @@ TEST(TensorViewTest, SlicedBackwardsHasNegativeStrides) {
   const TensorView view = tensor.view().Sliced(1, 2, -1, -1).value();
   EXPECT_THAT(view.strides(), ElementsAre(3, -1));
   EXPECT_THAT(Values(view), ElementsAre(2, 1, 0, 5, 4, 3));
-  EXPECT_THAT(
-      Values(tensor.view().Sliced(1, 2, 0, std::numeric_limits<int64_t>::min()).value()),
-      ElementsAre(2, 5));
+  EXPECT_THAT(Values(tensor.view().Sliced(1, 2, 0, std::numeric_limits<int64_t>::min()).value()),
+              ElementsAre(2, 5));
 }
 
 TEST(TensorViewTest, EmptySliceHasNoElements) {
@@ -98,9 +97,9 @@ TEST(TensorViewTest, EmptySliceHasNoElements) {
 
 TEST(TensorViewTest, StrideOfZeroRepeats) {
   const int32_t values[2] = {7, 9};
-  const TensorView view = TensorView::Strided(reinterpret_cast<const std::byte*>(values),
-                                              DType::kI32, {2, 3}, {1, 0})
-                              .value();
+  const TensorView view =
+      TensorView::Strided(reinterpret_cast<const std::byte*>(values), DType::kI32, {2, 3}, {1, 0})
+          .value();
   EXPECT_THAT(Values(view), ElementsAre(7, 7, 7, 9, 9, 9));
 }
 
