@@ -1,0 +1,41 @@
+// Copyright 2026 The weight_sync Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "base/cancel_scope.h"
+
+#include <sys/eventfd.h>
+
+#include <utility>
+
+#include "absl/log/check.h"
+
+namespace weight_sync::base {
+
+CancelScope::CancelScope(const Deadline& deadline)
+    : deadline_(deadline), event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  PCHECK(event_.valid()) << "eventfd";
+}
+
+void CancelScope::Cancel(absl::Status cause) {
+  CHECK(!cause.ok()) << "a scope is cancelled with an error";
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!cause_.ok()) return;
+    cause_ = std::move(cause);
+  }
+  cancelled_.store(true, std::memory_order_release);
+  PCHECK(::eventfd_write(event_.get(), 1) == 0);
+}
+
+absl::Status CancelScope::status() const {
+  absl::MutexLock lock(&mutex_);
+  return cause_;
+}
+
+absl::Status CancelScope::Check(absl::string_view what) const {
+  if (cancelled()) return status();
+  if (deadline_.expired()) return deadline_.Exceeded(what);
+  return absl::OkStatus();
+}
+
+}  // namespace weight_sync::base
