@@ -1,0 +1,104 @@
+// Copyright 2026 The weight_sync Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "refit/refit_info.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+
+namespace weight_sync::refit {
+namespace {
+
+// The first few of a kind of difference, and how many there are.
+class Differences {
+ public:
+  explicit Differences(absl::string_view kind) : kind_(kind) {}
+  void Add(std::string what) {
+    constexpr size_t kShown = 5;
+    if (shown_.size() < kShown) shown_.push_back(std::move(what));
+    ++count_;
+  }
+  bool empty() const { return count_ == 0; }
+  std::string ToString() const {
+    return absl::StrCat(count_, " ", kind_, ": ", absl::StrJoin(shown_, ", "),
+                        count_ > static_cast<int>(shown_.size()) ? ", ..." : "");
+  }
+
+ private:
+  std::string kind_;
+  std::vector<std::string> shown_;
+  int count_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<RefitInfo> RefitInfo::Create(std::vector<TensorSpec> tensors) {
+  if (tensors.empty()) {
+    return absl::InvalidArgumentError("a refit of no tensors would leave the engine stale");
+  }
+  RefitInfo info;
+  info.by_name_.reserve(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const TensorSpec& tensor = tensors[i];
+    if (tensor.name.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("tensor ", i, " has no name"));
+    }
+    if (!info.by_name_.emplace(tensor.name, static_cast<int>(i)).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor '", tensor.name, "' is there twice"));
+    }
+    const absl::StatusOr<int64_t> bytes = ByteSize(tensor.dtype, tensor.shape);
+    if (!bytes.ok()) {
+      return base::Prefixed(absl::StrCat("tensor '", tensor.name, "'"), bytes.status());
+    }
+    if (__builtin_add_overflow(info.total_bytes_, *bytes, &info.total_bytes_)) {
+      return absl::InvalidArgumentError("the refit's total size does not fit 64 bits");
+    }
+  }
+  info.tensors_ = std::move(tensors);
+  return info;
+}
+
+std::optional<int> RefitInfo::Find(absl::string_view name) const {
+  const auto it = by_name_.find(name);
+  if (it == by_name_.end()) return std::nullopt;
+  return it->second;
+}
+
+absl::Status CheckSameTensors(const RefitInfo& engine, const RefitInfo& trainer) {
+  Differences only_trainer("only at the trainer"), only_engine("only at the engine"),
+      shape("with another shape"), dtype("with another dtype");
+  for (const TensorSpec& sent : trainer.tensors()) {
+    const std::optional<int> found = engine.Find(sent.name);
+    if (!found.has_value()) {
+      only_trainer.Add(sent.name);
+      continue;
+    }
+    const TensorSpec& expected = engine[*found];
+    if (sent.shape != expected.shape) {
+      shape.Add(absl::StrCat(sent.name, " (trainer ", sent.shape.ToString(), ", engine ",
+                             expected.shape.ToString(), ")"));
+    }
+    if (sent.dtype != expected.dtype) {
+      dtype.Add(absl::StrCat(sent.name, " (trainer ", SafetensorsName(sent.dtype), ", engine ",
+                             SafetensorsName(expected.dtype), ")"));
+    }
+  }
+  for (const TensorSpec& expected : engine.tensors()) {
+    if (!trainer.Find(expected.name).has_value()) only_engine.Add(expected.name);
+  }
+  std::vector<std::string> found;
+  for (const Differences* kind : {&only_trainer, &only_engine, &shape, &dtype}) {
+    if (!kind->empty()) found.push_back(kind->ToString());
+  }
+  if (found.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("trainer and engine hold different tensors: ", absl::StrJoin(found, "; ")));
+}
+
+}  // namespace weight_sync::refit

@@ -1,0 +1,23 @@
+// Copyright 2026 The weight_sync Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The digest of one named tensor: over its name, dtype, shape and logical bytes (row-major,
+// whatever the strides), each with its length. Two ends that hold the same tensor agree on it
+// however they store it; a swap of two equal-shaped tensors changes both. Thread-safe.
+//
+//   base::Digest128 digest = TensorDigest("model.norm.weight", view);
+
+#ifndef WEIGHT_SYNC_REFIT_TENSOR_DIGEST_H_
+#define WEIGHT_SYNC_REFIT_TENSOR_DIGEST_H_
+
+#include "absl/strings/string_view.h"
+#include "base/digest.h"
+#include "refit/tensor/tensor_view.h"
+
+namespace weight_sync::refit {
+
+base::Digest128 TensorDigest(absl::string_view name, const TensorView& tensor);
+
+}  // namespace weight_sync::refit
+
+#endif  // WEIGHT_SYNC_REFIT_TENSOR_DIGEST_H_
