@@ -1,0 +1,110 @@
+// Copyright 2026 The weight_sync Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "weight_sync/engines/native/protocol.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "nlohmann/json.hpp"
+
+namespace weight_sync::native {
+namespace {
+
+using nlohmann::json;
+
+json TagsToJson(absl::Span<const MemoryTag> tags) {
+  json names = json::array();
+  for (const MemoryTag tag : tags) names.push_back(std::string(MemoryTagName(tag)));
+  return names;
+}
+
+absl::StatusOr<std::vector<MemoryTag>> TagsFromJson(const json& names) {
+  std::vector<MemoryTag> tags;
+  for (const json& name : names) {
+    bool known = false;
+    for (const MemoryTag tag : kAllTags) {
+      if (name.get<std::string>() != MemoryTagName(tag)) continue;
+      tags.push_back(tag);
+      known = true;
+    }
+    if (!known) {
+      return absl::InvalidArgumentError(absl::StrCat("unknown memory tag ", name.dump()));
+    }
+  }
+  return tags;
+}
+
+template <typename Read>
+absl::Status Parse(absl::string_view text, Read read) {
+  try {
+    return read(json::parse(text.begin(), text.end()));
+  } catch (const json::exception& e) {
+    return absl::InvalidArgumentError(absl::StrCat("malformed message: ", e.what()));
+  }
+}
+
+}  // namespace
+
+std::string ToJson(const RequestBody& body) {
+  return json{{"timeout_ms", body.timeout_ms},
+              {"version", body.version},
+              {"tags", TagsToJson(body.tags)}}
+      .dump();
+}
+
+absl::StatusOr<RequestBody> RequestFromJson(absl::string_view text) {
+  RequestBody body;
+  WS_RETURN_IF_ERROR(Parse(text, [&body](const json& value) {
+    value.at("timeout_ms").get_to(body.timeout_ms);
+    value.at("version").get_to(body.version);
+    WS_ASSIGN_OR_RETURN(body.tags, TagsFromJson(value.at("tags")));
+    return absl::OkStatus();
+  }));
+  return body;
+}
+
+std::string ToJson(const EngineState& state) {
+  return json{{"version", state.version.has_value() ? json(*state.version) : json()},
+              {"paused", state.paused},
+              {"dirty", state.dirty},
+              {"awake", TagsToJson(state.awake)},
+              {"incarnation", state.incarnation}}
+      .dump();
+}
+
+absl::StatusOr<EngineState> StateFromJson(absl::string_view text) {
+  EngineState state;
+  WS_RETURN_IF_ERROR(Parse(text, [&state](const json& value) {
+    if (!value.at("version").is_null()) state.version = value.at("version").get<Version>();
+    value.at("paused").get_to(state.paused);
+    value.at("dirty").get_to(state.dirty);
+    WS_ASSIGN_OR_RETURN(state.awake, TagsFromJson(value.at("awake")));
+    value.at("incarnation").get_to(state.incarnation);
+    return absl::OkStatus();
+  }));
+  return state;
+}
+
+std::string ToJson(absl::Span<const NamedDigest> digests) {
+  json value = json::object();
+  for (const NamedDigest& entry : digests) value[entry.name] = entry.digest.Hex();
+  return value.dump();
+}
+
+absl::StatusOr<std::vector<NamedDigest>> DigestsFromJson(absl::string_view text) {
+  std::vector<NamedDigest> digests;
+  WS_RETURN_IF_ERROR(Parse(text, [&digests](const json& value) {
+    for (const auto& [name, hex] : value.items()) {
+      WS_ASSIGN_OR_RETURN(const base::Digest128 digest,
+                          base::Digest128::FromHex(hex.get<std::string>()));
+      digests.push_back({name, digest});
+    }
+    return absl::OkStatus();
+  }));
+  return digests;
+}
+
+}  // namespace weight_sync::native
