@@ -16,7 +16,11 @@ CancelScope::CancelScope(const Deadline& deadline)
   PCHECK(event_.valid()) << "eventfd";
 }
 
+CancelScope::CancelScope(const CancelScope& outer, absl::Duration timeout)
+    : outer_(&outer), deadline_(Deadline::Earlier(outer.deadline_, Deadline::After(timeout))) {}
+
 void CancelScope::Cancel(absl::Status cause) {
+  CHECK(outer_ == nullptr) << "a narrower scope is cancelled with its outer one";
   CHECK(!cause.ok()) << "a scope is cancelled with an error";
   {
     absl::MutexLock lock(&mutex_);
@@ -28,6 +32,7 @@ void CancelScope::Cancel(absl::Status cause) {
 }
 
 absl::Status CancelScope::status() const {
+  if (outer_ != nullptr) return outer_->status();
   absl::MutexLock lock(&mutex_);
   return cause_;
 }

@@ -5,6 +5,7 @@
 // first cause is what everybody sees. Every wait takes a scope, so every wait ends. A fast wait asks
 // Check() (a load and a clock reading); a wait in poll(2) adds fd(), readable once cancelled, and
 // polls for at most deadline().remaining_ms().
+// A narrower scope lies in another: it ends with it, or sooner at a deadline of its own.
 // All methods are thread-safe. A scope is cancelled at most once and never reset.
 //
 //   base::CancelScope scope(base::Deadline::After(absl::Seconds(60)));
@@ -22,6 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "base/deadline.h"
 #include "base/unique_fd.h"
 
@@ -30,13 +32,18 @@ namespace weight_sync::base {
 class CancelScope {
  public:
   explicit CancelScope(const Deadline& deadline);
+  // Within `outer`, which must outlive it; it is cancelled by cancelling that one.
+  CancelScope(const CancelScope& outer, absl::Duration timeout);
   CancelScope(const CancelScope&) = delete;
   CancelScope& operator=(const CancelScope&) = delete;
 
-  // `cause` must not be OK. Later calls are ignored: the first failure is the cause.
+  // `cause` must not be OK. Later calls are ignored: the first failure is the cause. Not for a
+  // narrower scope.
   void Cancel(absl::Status cause);
 
-  bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
+  bool cancelled() const {
+    return outer_ != nullptr ? outer_->cancelled() : cancelled_.load(std::memory_order_acquire);
+  }
   const Deadline& deadline() const { return deadline_; }
 
   // OK while not cancelled, then the first cause.
@@ -46,9 +53,10 @@ class CancelScope {
   absl::Status Check(absl::string_view what) const;
 
   // Readable (POLLIN) from the moment the scope is cancelled. Owned by the scope.
-  int fd() const { return event_.get(); }
+  int fd() const { return outer_ != nullptr ? outer_->fd() : event_.get(); }
 
  private:
+  const CancelScope* const outer_ = nullptr;
   const Deadline deadline_;
   std::atomic<bool> cancelled_{false};
   mutable absl::Mutex mutex_;

@@ -77,8 +77,9 @@ absl::Status IpcWeightSynchronizer::InitCommunicator() {
 }
 
 absl::Status IpcWeightSynchronizer::Connect(const base::CancelScope& scope) {
+  const base::CancelScope connecting(scope, options_.connect_timeout);
   refit::RefitSource& source = policy_->source();
-  WS_ASSIGN_OR_RETURN(const refit::Geometry geometry, link_->Hello(source.info(), scope));
+  WS_ASSIGN_OR_RETURN(const refit::Geometry geometry, link_->Hello(source.info(), connecting));
   WS_ASSIGN_OR_RETURN(buckets_, refit::Pack(source.info(), geometry));
   plan_ = refit::PlanDigest(buckets_);
   WS_ASSIGN_OR_RETURN(program_, source.Compile(buckets_));
