@@ -22,11 +22,9 @@ CancelScope::CancelScope(const CancelScope& outer, absl::Duration timeout)
 void CancelScope::Cancel(absl::Status cause) {
   CHECK(outer_ == nullptr) << "a narrower scope is cancelled with its outer one";
   CHECK(!cause.ok()) << "a scope is cancelled with an error";
-  {
-    absl::MutexLock lock(&mutex_);
-    if (!cause_.ok()) return;
-    cause_ = std::move(cause);
-  }
+  absl::MutexLock lock(&mutex_);  // to the end: whoever loses the race returns to a cancelled scope
+  if (!cause_.ok()) return;
+  cause_ = std::move(cause);
   cancelled_.store(true, std::memory_order_release);
   PCHECK(::eventfd_write(event_.get(), 1) == 0);
 }

@@ -2,16 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One scope over a piece of work, also over several threads: a deadline, and a cancellation whose
-// first cause is what everybody sees. Every wait takes a scope, so every wait ends. A fast wait asks
-// Check() (a load and a clock reading); a wait in poll(2) adds fd(), readable once cancelled, and
-// polls for at most deadline().remaining_ms().
+// first cause is what everybody sees. Every wait takes a scope, so every wait ends. A fast wait
+// asks Check() (a load and a clock reading); a wait in poll(2) adds fd(), readable once cancelled,
+// and polls for at most deadline().remaining_ms().
 // A narrower scope lies in another: it ends with it, or sooner at a deadline of its own.
 // All methods are thread-safe. A scope is cancelled at most once and never reset.
 //
 //   base::CancelScope scope(base::Deadline::After(absl::Seconds(60)));
-//   std::thread engine_side([&] { if (auto s = generation.Begin(scope); !s.ok()) scope.Cancel(s); });
+//   std::thread engine_side([&] {
+//     if (auto s = generation.Begin(scope); !s.ok()) scope.Cancel(s);
+//   });
 //   while (!slot_free()) {
-//     WS_RETURN_IF_ERROR(scope.Check("waiting for a slot"));   // the engine side's own error, if any
+//     WS_RETURN_IF_ERROR(scope.Check("waiting for a slot"));  // the engine side's error, if any
 //   }
 
 #ifndef WEIGHT_SYNC_BASE_CANCEL_SCOPE_H_

@@ -6,7 +6,10 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/log/check.h"
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -24,7 +27,9 @@ std::string Digest128::Hex() const { return absl::StrFormat("%016x%016x", high, 
 
 absl::StatusOr<Digest128> Digest128::FromHex(absl::string_view hex) {
   Digest128 digest;
-  if (hex.size() != 32 || !absl::SimpleHexAtoi(hex.substr(0, 16), &digest.high) ||
+  // SimpleHexAtoi alone would also take blanks, a sign and "0x".
+  if (hex.size() != 32 || !absl::c_all_of(hex, absl::ascii_isxdigit) ||
+      !absl::SimpleHexAtoi(hex.substr(0, 16), &digest.high) ||
       !absl::SimpleHexAtoi(hex.substr(16), &digest.low)) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", hex, "' is not a digest of 32 hexadecimal digits"));

@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -122,7 +123,8 @@ std::string DefaultEndpointPath(absl::string_view job, absl::string_view role) {
 
 absl::StatusOr<LocalEndpoint> LocalEndpoint::Claim(const std::string& path) {
   WS_RETURN_IF_ERROR(CheckEndpointPath(path));
-  WS_RETURN_IF_ERROR(CheckPrivateDirectory(path.substr(0, path.rfind('/'))));
+  // At least "/", which is then refused by its name.
+  WS_RETURN_IF_ERROR(CheckPrivateDirectory(path.substr(0, std::max<size_t>(1, path.rfind('/')))));
   WS_ASSIGN_OR_RETURN(UniqueFd lock, Lock(path));
   LocalEndpoint claim(path, std::move(lock));
   absl::Status stale = RemoveStaleSocket(path);

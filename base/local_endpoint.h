@@ -11,7 +11,7 @@
 // owner lives (its pid is named), another user's file, and anything there that is not a socket.
 // Not thread-safe. The destructor removes the socket file and the lock.
 //
-//   std::string path = *base::DefaultEndpointPath("job-7", "engine-0");
+//   std::string path = base::DefaultEndpointPath("job-7", "engine-0");
 //   WS_ASSIGN_OR_RETURN(auto claim, base::LocalEndpoint::Claim(path));
 //   socket.bind(claim.uri());
 
@@ -19,6 +19,7 @@
 #define WEIGHT_SYNC_BASE_LOCAL_ENDPOINT_H_
 
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"

@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -30,7 +31,8 @@ constexpr char kDirectory[] = "/dev/shm";
 absl::Status Errno(absl::string_view what) { return absl::ErrnoToStatus(errno, what); }
 
 absl::StatusOr<std::byte*> Map(int fd, int64_t bytes) {
-  void* data = ::mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  void* data =
+      ::mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (data == MAP_FAILED) {
     return absl::ResourceExhaustedError(
         absl::StrCat("cannot map ", bytes, " bytes of shared memory: ", std::strerror(errno)));
@@ -49,12 +51,16 @@ absl::StatusOr<std::pair<std::string, UniqueFd>> CreateLocked() {
       if (errno == EEXIST) continue;
       return Errno(absl::StrCat("cannot create shared memory ", name));
     }
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) continue;  // the sweeper holds it, and removes it
+      const absl::Status status = Errno(absl::StrCat("cannot lock shared memory ", name));
+      ::shm_unlink(name.c_str());
+      return status;
+    }
     struct stat info;
-    if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0 && ::fstat(fd.get(), &info) == 0 &&
-        info.st_nlink > 0) {
+    if (::fstat(fd.get(), &info) == 0 && info.st_nlink > 0) {
       return std::make_pair(std::move(name), std::move(fd));
     }
-    ::shm_unlink(name.c_str());
   }
 }
 
@@ -160,6 +166,9 @@ int SweepSharedMemory() {
     const std::string name = absl::StrCat("/", entry->d_name);
     UniqueFd fd(::shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0));
     if (!fd.valid() || ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    struct stat info;
+    // Without links another sweeper was first, and the name may be a new segment's by now.
+    if (::fstat(fd.get(), &info) != 0 || info.st_nlink == 0) continue;
     if (::shm_unlink(name.c_str()) == 0) ++removed;
   }
   return removed;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A POSIX shared-memory segment that two processes of one user map, for the moments that it needs a
-// name: the creator makes it, hands the name over, and unlinks it as soon as the peer has mapped it.
+// name: the creator makes it, hands the name over, and unlinks it once the peer has mapped it.
 //
 // - Its pages are really allocated at creation: a /dev/shm that is too small is ResourceExhausted
 //   there, never a SIGBUS at the first write.

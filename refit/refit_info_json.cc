@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
@@ -14,7 +16,8 @@
 namespace weight_sync::refit {
 namespace {
 
-using Json = nlohmann::ordered_json;
+// Not ordered_json, whose insertion of n members takes n * n comparisons: the order is kept here.
+using Json = nlohmann::json;
 
 }  // namespace
 
@@ -28,7 +31,8 @@ absl::StatusOr<std::string> RefitInfoToJson(const RefitInfo& info) {
       absl::StrAppend(&text, text.size() > 1 ? "," : "", Json(tensor.name).dump(), ":",
                       Json::array({dims, std::string(SafetensorsName(tensor.dtype))}).dump());
     } catch (const nlohmann::json::exception& e) {
-      return absl::InvalidArgumentError(absl::StrCat("tensor name is not UTF-8: ", e.what()));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "tensor name '", absl::CHexEscape(tensor.name), "' is not UTF-8: ", e.what()));
     }
   }
   text += "}";
@@ -36,6 +40,9 @@ absl::StatusOr<std::string> RefitInfoToJson(const RefitInfo& info) {
 }
 
 absl::StatusOr<RefitInfo> RefitInfoFromJson(absl::string_view text) {
+  if (absl::StrContains(text, '\0')) {  // where the parser would take the text to end
+    return absl::InvalidArgumentError("refit info is not JSON: it holds a zero byte");
+  }
   std::vector<TensorSpec> tensors;
   absl::Status bad;
   std::string name;

@@ -27,7 +27,7 @@ void Cut(const Shape& shape, int dim, int64_t begin, int64_t end, Box& prefix,
   }
   int64_t inner = 1;
   for (int i = dim + 1; i < shape.rank(); ++i) inner *= shape[i];
-  const int64_t first_whole = (begin + inner - 1) / inner;
+  const int64_t first_whole = begin / inner + (begin % inner != 0);
   const int64_t end_whole = end / inner;
   const auto descend = [&](int64_t index, int64_t from, int64_t to) {
     prefix.begin[dim] = index;

@@ -1,9 +1,9 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Box: an axis-aligned part of a tensor, in storage elements (StorageShape of refit/tensor/shape.h).
-// The unit in which a refit moves bytes: a whole tensor, a cut of a ring slot, a shard. A value
-// without heap memory; thread-safe as such.
+// Box: an axis-aligned part of a tensor, in storage elements (StorageShape in
+// refit/tensor/shape.h). The unit in which a refit moves bytes: a whole tensor, a cut of a ring
+// slot, a shard. A value without heap memory; thread-safe as such.
 //
 //   Box box = Box::Whole({4, 6});          // begin [0, 0], size [4, 6]
 //   std::vector<Box> parts;

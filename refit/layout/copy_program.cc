@@ -45,7 +45,10 @@ void CopyProgram::Append(int tensor, const TensorView& view, const Box& box, int
   Copy copy{0, dst, box.num_elements() * element, tensor, -1};
   if (copy.bytes == 0) return;
   Strided strided{element, 0, {}, {}};
-  for (int dim = 0; dim < box.rank; ++dim) copy.src += box.begin[dim] * stride_of(dim);
+  for (int dim = 0; dim < box.rank; ++dim) {
+    // The stride of a dimension of size 1 may be any number, also one that overflows in bytes.
+    if (box.begin[dim] != 0) copy.src += box.begin[dim] * stride_of(dim);
+  }
   // Innermost first: grow the contiguous run while it continues, then collect what remains.
   int dim = box.rank - 1;
   for (; dim >= 0; --dim) {

@@ -70,6 +70,8 @@ base::Digest128 PlanDigest(absl::Span<const Bucket> buckets) {
     for (const Piece& piece : bucket.pieces) {
       add(piece.tensor);
       add(piece.dst);
+      add(piece.bytes);
+      add(piece.box.rank);
       for (int i = 0; i < piece.box.rank; ++i) {
         add(piece.box.begin[i]);
         add(piece.box.size[i]);

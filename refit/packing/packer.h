@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The native geometry: tensors in RefitInfo order, each started at a multiple of `alignment`, cut
-// wherever a bucket of `bucket_bytes` is full. No bucket is larger, whatever the tensors are: one of
-// 10 GB and one of 6 bytes both work with a 1 MiB slot, also when a single row does not fit.
+// wherever a bucket of `bucket_bytes` is full. No bucket is larger, whatever the tensors are: one
+// of 10 GB and one of 6 bytes both work with a 1 MiB slot, also when a single row does not fit.
 //
 // Deterministic: equal RefitInfo and Geometry give equal buckets on both ends, which
 // PlanDigest() lets them check. Elements are never split; tensors of no elements get no piece.
