@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -114,11 +113,7 @@ std::string DefaultEndpointPath(absl::string_view job, absl::string_view role) {
   Digester digester;
   digester.AddSized(job);
   digester.AddSized(role);
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  const std::string directory = runtime != nullptr && *runtime != '\0'
-                                    ? absl::StrCat(runtime, "/weight_sync")
-                                    : absl::StrCat("/tmp/weight_sync-", ::geteuid());
-  return absl::StrCat(directory, "/", digester.Finish().Hex(), ".sock");
+  return absl::StrCat("/tmp/weight_sync-", ::geteuid(), "/", digester.Finish().Hex(), ".sock");
 }
 
 absl::StatusOr<LocalEndpoint> LocalEndpoint::Claim(const std::string& path) {

@@ -9,6 +9,7 @@
 // Refused, each with the reason: a path longer than a unix socket address holds (107 bytes), a
 // directory that is not this user's own with mode 0700 (a missing one is made), an endpoint whose
 // owner lives (its pid is named), another user's file, and anything there that is not a socket.
+// A child that is forked without exec shares the claim, which then lasts until both have ended.
 // Not thread-safe. The destructor removes the socket file and the lock.
 //
 //   std::string path = base::DefaultEndpointPath("job-7", "engine-0");
@@ -31,9 +32,9 @@ namespace weight_sync::base {
 // InvalidArgument unless `path` is absolute and fits a unix socket address. For both ends.
 absl::Status CheckEndpointPath(absl::string_view path);
 
-// Where `role` of `job` listens: a short digest of the full names in this user's private runtime
-// directory ($XDG_RUNTIME_DIR/weight_sync, else /tmp/weight_sync-<uid>), so that long names work,
-// names that differ anywhere differ here, and both ends compute the same.
+// Where `role` of `job` listens: a short digest of the full names in /tmp/weight_sync-<uid>, so that
+// long names work, names that differ anywhere differ here, and two processes of one user compute the
+// same whatever their environments.
 std::string DefaultEndpointPath(absl::string_view job, absl::string_view role);
 
 class LocalEndpoint {

@@ -111,27 +111,31 @@ TEST(DefaultEndpointPathTest, BothEndsComputeTheSame) {
   EXPECT_EQ(child.Hear(), path);
 }
 
-TEST(DefaultEndpointPathTest, LiesInTheUsersRuntimeDirectory) {
-  {
-    const ScopedEnv env("XDG_RUNTIME_DIR", "/run/user/7");
-    EXPECT_THAT(DefaultEndpointPath("job", "engine"), StartsWith("/run/user/7/weight_sync/"));
-  }
-  for (const char* unset : {static_cast<const char*>(nullptr), ""}) {
-    const ScopedEnv env("XDG_RUNTIME_DIR", unset);
-    EXPECT_THAT(DefaultEndpointPath("job", "engine"),
-                AllOf(StartsWith(absl::StrCat("/tmp/weight_sync-", ::geteuid(), "/")),
-                      EndsWith(".sock")));
-  }
+TEST(DefaultEndpointPathTest, LiesInAFolderOfTheUserWhateverTheEnvironment) {
+  const std::string path = DefaultEndpointPath("job", "engine");
+  EXPECT_THAT(path, AllOf(StartsWith(absl::StrCat("/tmp/weight_sync-", ::geteuid(), "/")),
+                          EndsWith(".sock")));
+  const ScopedEnv runtime("XDG_RUNTIME_DIR", "/run/user/7");
+  const ScopedEnv temporary("TMPDIR", "/var/tmp");
+  EXPECT_EQ(DefaultEndpointPath("job", "engine"), path);
 }
 
-TEST(LocalEndpointTest, DefaultPathCanBeClaimedWhereNothingWasYet) {
-  const SocketFolder folder;
-  const ScopedEnv env("XDG_RUNTIME_DIR", folder.path().c_str());
-  const absl::StatusOr<LocalEndpoint> claim =
-      LocalEndpoint::Claim(DefaultEndpointPath("job", "engine"));
+TEST(LocalEndpointTest, DefaultPathCanBeClaimed) {
+  const std::string path = DefaultEndpointPath(absl::StrCat("test ", ::getpid()), "engine");
+  const absl::StatusOr<LocalEndpoint> claim = LocalEndpoint::Claim(path);
   ASSERT_THAT(claim, IsOk());
   struct stat info;
-  ASSERT_EQ(::stat((folder.path() + "/weight_sync").c_str(), &info), 0);
+  ASSERT_EQ(::stat(path.substr(0, path.rfind('/')).c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0700u);
+}
+
+TEST(LocalEndpointTest, AMissingFolderIsMadePrivate) {
+  const SocketFolder folder;
+  const std::string inner = folder.path() + "/made";
+  const absl::StatusOr<LocalEndpoint> claim = LocalEndpoint::Claim(inner + "/engine.sock");
+  ASSERT_THAT(claim, IsOk());
+  struct stat info;
+  ASSERT_EQ(::stat(inner.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0700u);
 }
 

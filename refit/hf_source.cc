@@ -14,6 +14,34 @@
 namespace weight_sync::refit {
 namespace {
 
+// InvalidArgument unless the piece is a box inside its tensor and has its place inside the bucket:
+// a copy program does not look again.
+absl::Status CheckPiece(const Piece& piece, const Bucket& bucket, const RefitInfo& info) {
+  if (piece.tensor < 0 || piece.tensor >= info.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a bucket names tensor ", piece.tensor, " of ", info.size()));
+  }
+  const TensorSpec& tensor = info[piece.tensor];
+  const Shape shape = StorageShape(tensor.dtype, tensor.shape);
+  bool inside = piece.box.rank == shape.rank();
+  for (int dim = 0; inside && dim < shape.rank(); ++dim) {
+    const int64_t begin = piece.box.begin[dim], size = piece.box.size[dim];
+    inside = begin >= 0 && size >= 0 && begin <= shape[dim] && size <= shape[dim] - begin;
+  }
+  if (!inside) {
+    return absl::InvalidArgumentError(absl::StrCat("box ", piece.box.ToString(), " is not in '",
+                                                   tensor.name, "' of ", shape.ToString()));
+  }
+  const int64_t bytes = piece.box.num_elements() * StorageElementBytes(tensor.dtype);
+  if (piece.bytes != bytes || piece.dst < 0 || piece.dst > bucket.bytes - bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("box ", piece.box.ToString(), " of '", tensor.name, "' takes ", bytes,
+                     " bytes, not the ", piece.bytes, " at byte ", piece.dst, " of a bucket of ",
+                     bucket.bytes));
+  }
+  return absl::OkStatus();
+}
+
 class HfProgram : public Program {
  public:
   HfProgram(CopyProgram copies, std::vector<const std::byte*> bases,
@@ -48,6 +76,7 @@ class HfProgram : public Program {
 
 absl::StatusOr<std::unique_ptr<HfSource>> HfSource::Create(std::vector<HfParameter> parameters,
                                                            const StepGate* gate) {
+  if (gate == nullptr) return absl::InvalidArgumentError("the source has no StepGate");
   std::vector<TensorSpec> tensors;
   tensors.reserve(parameters.size());
   for (const HfParameter& parameter : parameters) {
@@ -68,10 +97,7 @@ absl::StatusOr<std::unique_ptr<Program>> HfSource::Compile(absl::Span<const Buck
     copies.StartBucket();
     bucket_bytes.push_back(bucket.bytes);
     for (const Piece& piece : bucket.pieces) {
-      if (piece.tensor < 0 || piece.tensor >= info_.size()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("a bucket names tensor ", piece.tensor, " of ", info_.size()));
-      }
+      WS_RETURN_IF_ERROR(CheckPiece(piece, bucket, info_));
       copies.Append(piece.tensor, parameters_[static_cast<size_t>(piece.tensor)].view, piece.box,
                     piece.dst);
     }

@@ -227,6 +227,37 @@ TEST(HfSourceTest, BadParametersAreRefusedByName) {
   EXPECT_THAT(HfSource::Create({}, &gate).status(), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(HfSource::Create({{"e", TensorView::Contiguous(nullptr, DType::kF32, {0})}}, &gate),
               IsOk());
+  EXPECT_THAT(HfSource::Create({{"w", tensor.view()}}, nullptr).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("StepGate")));
+}
+
+TEST(HfSourceTest, PiecesOutsideTheirTensorOrBucketAreRefusedByName) {
+  std::mt19937 rng(9);
+  const RandomTensor tensor(DType::kF32, {4, 6}, ViewKind::kContiguous, rng);
+  StepGate gate;
+  auto source = HfSource::Create({{"w", tensor.view()}}, &gate);
+  ASSERT_THAT(source, IsOk());
+  const auto box = [](int64_t row, int64_t column, int64_t rows, int64_t columns) {
+    Box made;
+    made.rank = 2;
+    made.begin = {row, column};
+    made.size = {rows, columns};
+    return made;
+  };
+  const std::vector<Bucket> good = {{{{0, box(1, 2, 3, 4), 16, 48}}, 64}};
+  EXPECT_THAT((*source)->Compile(good), IsOk());
+  const Piece bad[] = {
+      {0, box(-1, 0, 1, 1), 0, 4},  {0, box(0, 0, 5, 1), 0, 20},   {0, box(3, 0, 2, 1), 0, 8},
+      {0, box(0, 5, 1, 2), 0, 8},   {0, box(5, 0, 0, 0), 0, 0},    {0, Box::Whole({24}), 0, 96},
+      {0, box(0, 0, 1, 1), -4, 4},  {0, box(0, 0, 1, 1), 64, 4},   {0, box(0, 0, 4, 6), 0, 96},
+      {0, box(0, 0, 1, 1), 0, 8},
+  };
+  for (const Piece& piece : bad) {
+    const std::vector<Bucket> buckets = {{{piece}, 64}};
+    EXPECT_THAT((*source)->Compile(buckets).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("'w'"), HasSubstr(piece.box.ToString()))));
+  }
 }
 
 TEST(HfSourceTest, UnknownTensorsAndBucketsAndShortSlotsAreRefused) {
