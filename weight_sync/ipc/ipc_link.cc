@@ -62,7 +62,9 @@ absl::StatusOr<refit::Geometry> IpcLink::Hello(const refit::RefitInfo& info,
   return geometry;
 }
 
-bool IpcLink::connected() const { return client_ != nullptr && client_->peer().alive(); }
+bool IpcLink::connected() const {
+  return client_ != nullptr && client_->connected() && ring_.has_value();
+}
 
 absl::Status IpcLink::Begin(const TransferPlan& plan, const base::CancelScope& scope) {
   if (!ring_.has_value()) return absl::FailedPreconditionError("the link has no connection");
@@ -74,6 +76,9 @@ absl::Status IpcLink::Begin(const TransferPlan& plan, const base::CancelScope& s
 }
 
 absl::StatusOr<refit::DeviceSpan> IpcLink::Acquire(int64_t, const base::CancelScope& scope) {
+  if (client_ == nullptr || !ring_.has_value()) {
+    return absl::FailedPreconditionError("the link has no connection");
+  }
   WS_ASSIGN_OR_RETURN(std::byte* const slot, ring_->Acquire({&scope, &client_->peer()}));
   return refit::DeviceSpan{slot, layout_.slot_bytes, refit::Device::Host()};
 }

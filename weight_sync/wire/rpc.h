@@ -10,6 +10,8 @@
 //   every wait at once with Unavailable. ZeroMQ itself does not notice a dead peer.
 // - Requests carry an id that the reply repeats. A reply that comes after its request gave up is
 //   dropped, so a channel works again after a timeout.
+// - A server answers only connections that were made with it. One that ZeroMQ took over to a
+//   successor at the same path is told so, and what it had under way is never carried out there.
 // - A server serves one client process at a time (over any number of connections of that process);
 //   others are refused by name until it has left or died.
 //
@@ -68,6 +70,9 @@ class RpcClient {
 
   // The process behind the endpoint when the connection was made. A successor is another peer.
   virtual const base::PeerProcess& peer() const = 0;
+
+  // False once the peer is dead, or its endpoint has another server: connect anew then.
+  virtual bool connected() const = 0;
 };
 
 struct RpcRequest {

@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <sys/stat.h>
 
-#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <memory>
 #include <optional>
@@ -27,7 +27,7 @@ class Client : public RpcClient {
       : path_(path), role_(role), context_(1), socket_(context_, zmq::socket_type::dealer) {}
 
   ~Client() override {
-    if (!peer_.has_value() || !peer_->alive()) return;
+    if (!connected()) return;
     const base::CancelScope scope(base::Deadline::After(absl::Seconds(1)));
     Call(kBye, "", "", scope).IgnoreError();  // a server that does not answer sees us die later
   }
@@ -63,19 +63,30 @@ class Client : public RpcClient {
     absl::MutexLock lock(&mutex_);
     pid_t pid = 0;
     WS_ASSIGN_OR_RETURN(RpcReply reply, Exchange(method, body, attachment, scope, &pid));
-    if (pid != peer_->pid()) return peer_->LostError();
+    if (pid != peer_->pid()) return Replaced();
     return reply;
   }
 
   const base::PeerProcess& peer() const override { return *peer_; }
 
+  bool connected() const override {
+    return peer_.has_value() && peer_->alive() && !replaced_.load();
+  }
+
  private:
+  absl::Status Replaced() {
+    replaced_.store(true);
+    return absl::UnavailableError(
+        absl::StrCat(peer_->name(), " is no longer what answers at ", path_));
+  }
+
   absl::StatusOr<RpcReply> Exchange(absl::string_view method, absl::string_view body,
                                     absl::string_view attachment, const base::CancelScope& scope,
                                     pid_t* pid) {
     const uint64_t id = ++last_id_;
     const std::string what = absl::StrCat(role_, " at ", path_, ", ", method);
     if (peer_.has_value() && !peer_->alive()) return peer_->LostError();
+    if (replaced_.load()) return Replaced();
     if (!SendFrames(socket_, {AsFrame(id), method, body, attachment})) {
       return absl::UnavailableError(absl::StrCat(what, ": the request could not be sent"));
     }
@@ -90,6 +101,7 @@ class Client : public RpcClient {
         }
         if (replied != id) continue;  // to a request that gave up
         WS_ASSIGN_OR_RETURN(*pid, CheckedPeer(message));
+        if (code == kUnknownConnection && peer_.has_value()) return Replaced();
         if (code != 0) {
           return absl::Status(static_cast<absl::StatusCode>(code),
                               absl::StrCat(role_, ": ", message.frames[2]));
@@ -114,6 +126,7 @@ class Client : public RpcClient {
   zmq::context_t context_;
   zmq::socket_t socket_;
   std::optional<base::PeerProcess> peer_;
+  std::atomic<bool> replaced_{false};
   uint64_t last_id_ = 0;
   absl::Mutex mutex_;
 };

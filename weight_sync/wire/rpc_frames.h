@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ namespace weight_sync::wire {
 
 inline constexpr char kPing[] = "rpc.ping";
 inline constexpr char kBye[] = "rpc.bye";
+
+// In place of a status code: the connection was made with an earlier server at this path.
+inline constexpr int32_t kUnknownConnection = -1;
 
 struct Message {
   std::vector<std::string> frames;

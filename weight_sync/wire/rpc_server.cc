@@ -130,8 +130,12 @@ class Server : public RpcServer {
     const std::string& method = message.frames[2];
     absl::StatusOr<pid_t> pid = CheckedPeer(message);
     if (!pid.ok()) return Send(identity, id, pid.status());
-    if (absl::Status status = Admit(*pid, identity); !status.ok()) return Send(identity, id, status);
-    if (method == kPing) return Send(identity, id, RpcReply{});
+    if (method == kPing) {
+      const absl::Status admitted = Admit(*pid, identity);
+      if (!admitted.ok()) return Send(identity, id, admitted);
+      return Send(identity, id, RpcReply{});
+    }
+    if (!connections_.contains(identity)) return SendCode(identity, id, kUnknownConnection, "", "");
     if (method == kBye) {
       connections_.erase(identity);
       Send(identity, id, RpcReply{});
@@ -169,11 +173,15 @@ class Server : public RpcServer {
   }
 
   void Send(const std::string& identity, uint64_t id, const absl::StatusOr<RpcReply>& reply) {
-    const int32_t code = static_cast<int32_t>(reply.status().code());
-    // A client that has left by now misses its reply; its death or its timeout told it.
-    SendFrames(socket_, {identity, AsFrame(id), AsFrame(code),
-                         reply.ok() ? absl::string_view(reply->body) : reply.status().message(),
-                         reply.ok() ? absl::string_view(reply->attachment) : ""});
+    if (reply.ok()) return SendCode(identity, id, 0, reply->body, reply->attachment);
+    SendCode(identity, id, static_cast<int32_t>(reply.status().code()), reply.status().message(),
+             "");
+  }
+
+  // A client that has left by now misses its reply; its death or its timeout told it.
+  void SendCode(const std::string& identity, uint64_t id, int32_t code, absl::string_view body,
+                absl::string_view attachment) {
+    SendFrames(socket_, {identity, AsFrame(id), AsFrame(code), body, attachment});
   }
 
   base::LocalEndpoint endpoint_;

@@ -15,7 +15,7 @@ namespace weight_sync::native {
 
 absl::StatusOr<std::string> NativeGeneration::Call(const char* method, RequestBody body,
                                                    const base::CancelScope& scope) {
-  if (client_ == nullptr || !client_->peer().alive()) {
+  if (client_ == nullptr || !client_->connected()) {
     awake_.clear();
     client_.reset();
     WS_ASSIGN_OR_RETURN(client_, wire::RpcClient::Connect(endpoint_, "engine", scope));
@@ -27,7 +27,7 @@ absl::StatusOr<std::string> NativeGeneration::Call(const char* method, RequestBo
 }
 
 bool NativeGeneration::IsAwake(MemoryTag tag) const {
-  return client_ != nullptr && client_->peer().alive() &&
+  return client_ != nullptr && client_->connected() &&
          std::find(awake_.begin(), awake_.end(), tag) != awake_.end();
 }
 
