@@ -3,13 +3,13 @@
 
 #include "weight_sync/engines/native/generation_service.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "weight_sync/engines/native/protocol.h"
 
 namespace weight_sync::native {
 
@@ -43,26 +43,38 @@ void GenerationService::Loop() {
   };
   for (;;) {
     Task task;
+    absl::StatusOr<RequestBody> body;
+    std::optional<base::CancelScope> scope;
     {
       absl::MutexLock lock(&mutex_);
       mutex_.Await(absl::Condition(&woken));
       if (stop_) return;
       task = std::move(tasks_.front());
       tasks_.pop_front();
+      body = RequestFromJson(task.first.body);
+      if (body.ok()) {
+        // In one step with the removal from the queue: PeerGone finds a call here or there.
+        scope.emplace(base::Deadline::After(absl::Milliseconds(body->timeout_ms)));
+        running_ = &*scope;
+      }
     }
-    task.second.Reply(Run(task.first));
+    if (!body.ok()) {
+      task.second.Reply(body.status());
+      continue;
+    }
+    absl::StatusOr<wire::RpcReply> reply = Run(task.first.method, *body, *scope);
+    {
+      absl::MutexLock lock(&mutex_);
+      running_ = nullptr;
+    }
+    task.second.Reply(std::move(reply));
   }
 }
 
-absl::StatusOr<wire::RpcReply> GenerationService::Run(const wire::RpcRequest& request) {
-  WS_ASSIGN_OR_RETURN(const RequestBody body, RequestFromJson(request.body));
-  base::CancelScope scope(base::Deadline::After(absl::Milliseconds(body.timeout_ms)));
-  {
-    absl::MutexLock lock(&mutex_);
-    running_ = &scope;
-  }
+absl::StatusOr<wire::RpcReply> GenerationService::Run(const std::string& method,
+                                                      const RequestBody& body,
+                                                      const base::CancelScope& scope) {
   const auto call = [&]() -> absl::StatusOr<std::string> {
-    const std::string& method = request.method;
     if (method == kState) {
       WS_ASSIGN_OR_RETURN(const EngineState state, engine_->State(scope));
       return ToJson(state);
@@ -80,13 +92,8 @@ absl::StatusOr<wire::RpcReply> GenerationService::Run(const wire::RpcRequest& re
     WS_RETURN_IF_ERROR(status);
     return std::string();
   };
-  absl::StatusOr<std::string> reply = call();
-  {
-    absl::MutexLock lock(&mutex_);
-    running_ = nullptr;
-  }
-  WS_RETURN_IF_ERROR(reply.status());
-  return wire::RpcReply{*std::move(reply), ""};
+  WS_ASSIGN_OR_RETURN(std::string reply, call());
+  return wire::RpcReply{std::move(reply), ""};
 }
 
 }  // namespace weight_sync::native

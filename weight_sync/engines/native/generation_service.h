@@ -17,12 +17,14 @@
 
 #include <deque>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "base/cancel_scope.h"
+#include "weight_sync/engines/native/protocol.h"
 #include "weight_sync/generation.h"
 #include "weight_sync/wire/rpc.h"
 
@@ -40,7 +42,8 @@ class GenerationService : public wire::RpcService {
   using Task = std::pair<wire::RpcRequest, wire::RpcResponder>;
 
   void Loop();
-  absl::StatusOr<wire::RpcReply> Run(const wire::RpcRequest& request);
+  absl::StatusOr<wire::RpcReply> Run(const std::string& method, const RequestBody& body,
+                                     const base::CancelScope& scope);
 
   Generation* const engine_;
   absl::Mutex mutex_;

@@ -22,6 +22,7 @@ json TagsToJson(absl::Span<const MemoryTag> tags) {
 }
 
 absl::StatusOr<std::vector<MemoryTag>> TagsFromJson(const json& names) {
+  if (!names.is_array()) return absl::InvalidArgumentError("malformed message: tags is no array");
   std::vector<MemoryTag> tags;
   for (const json& name : names) {
     bool known = false;
@@ -46,13 +47,18 @@ absl::Status Parse(absl::string_view text, Read read) {
   }
 }
 
+// An engine's names may be no UTF-8. Such a tensor cannot be synced (its hello is refused), and
+// telling so must not throw.
+std::string Dump(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 }  // namespace
 
 std::string ToJson(const RequestBody& body) {
-  return json{{"timeout_ms", body.timeout_ms},
-              {"version", body.version},
-              {"tags", TagsToJson(body.tags)}}
-      .dump();
+  return Dump({{"timeout_ms", body.timeout_ms},
+               {"version", body.version},
+               {"tags", TagsToJson(body.tags)}});
 }
 
 absl::StatusOr<RequestBody> RequestFromJson(absl::string_view text) {
@@ -67,12 +73,11 @@ absl::StatusOr<RequestBody> RequestFromJson(absl::string_view text) {
 }
 
 std::string ToJson(const EngineState& state) {
-  return json{{"version", state.version.has_value() ? json(*state.version) : json()},
-              {"paused", state.paused},
-              {"dirty", state.dirty},
-              {"awake", TagsToJson(state.awake)},
-              {"incarnation", state.incarnation}}
-      .dump();
+  return Dump({{"version", state.version.has_value() ? json(*state.version) : json()},
+               {"paused", state.paused},
+               {"dirty", state.dirty},
+               {"awake", TagsToJson(state.awake)},
+               {"incarnation", state.incarnation}});
 }
 
 absl::StatusOr<EngineState> StateFromJson(absl::string_view text) {
@@ -91,12 +96,15 @@ absl::StatusOr<EngineState> StateFromJson(absl::string_view text) {
 std::string ToJson(absl::Span<const NamedDigest> digests) {
   json value = json::object();
   for (const NamedDigest& entry : digests) value[entry.name] = entry.digest.Hex();
-  return value.dump();
+  return Dump(value);
 }
 
 absl::StatusOr<std::vector<NamedDigest>> DigestsFromJson(absl::string_view text) {
   std::vector<NamedDigest> digests;
   WS_RETURN_IF_ERROR(Parse(text, [&digests](const json& value) {
+    if (!value.is_object()) {
+      return absl::InvalidArgumentError("malformed message: digests are no object");
+    }
     for (const auto& [name, hex] : value.items()) {
       WS_ASSIGN_OR_RETURN(const base::Digest128 digest,
                           base::Digest128::FromHex(hex.get<std::string>()));
