@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,7 +53,8 @@ absl::StatusOr<wire::RpcReply> IpcConsumer::Hello(const wire::RpcRequest& reques
                                                    hello.ring.slot_bytes, ", this engine's ",
                                                    options_.slot_bytes));
   }
-  if (hello.ring.slots < 1 || hello.geometry.bucket_bytes > hello.ring.slot_bytes) {
+  if (hello.ring.slots < 1 || hello.geometry.bucket_bytes > hello.ring.slot_bytes ||
+      hello.ring.slot_bytes > std::numeric_limits<int64_t>::max() / 2 / hello.ring.slots) {
     return absl::InvalidArgumentError(absl::StrCat(
         "buckets of ", hello.geometry.bucket_bytes, " bytes do not fit a ring of ",
         hello.ring.slots, " slots of ", hello.ring.slot_bytes));
@@ -104,8 +106,13 @@ void IpcConsumer::Commit(wire::RpcRequest request, wire::RpcResponder responder)
         "commit brings ", request.attachment.size(), " bytes of digests, not ", expected)));
   }
   absl::MutexLock lock(&mutex_);
-  // A result before the commit is a failure: success takes the digests.
-  if (update_->result.has_value()) return responder.Reply(*update_->result);
+  if (update_->result.has_value()) {
+    // Success takes the digests of a commit.
+    if (update_->result->ok()) {
+      return responder.Reply(absl::FailedPreconditionError("the update is committed already"));
+    }
+    return responder.Reply(*update_->result);
+  }
   if (update_->commit.has_value()) {
     return responder.Reply(absl::FailedPreconditionError("a commit is waiting already"));
   }
@@ -168,7 +175,8 @@ absl::Status IpcConsumer::DrainBuckets() {
     if (update_->begin.plan.wire_digests) {
       session_->digests[b] = base::DigestOf(filled->data, static_cast<size_t>(filled->used));
     }
-    WS_RETURN_IF_ERROR(LoadBucket(bucket, filled->data));
+    WS_RETURN_IF_ERROR(
+        base::Prefixed(absl::StrCat("bucket ", b), LoadBucket(bucket, filled->data)));
     session_->ring.Release();
   }
   return absl::OkStatus();
@@ -212,7 +220,9 @@ absl::Status IpcConsumer::CompareDigests() const {
   };
   const std::vector<refit::Piece>& pieces = session_->buckets[wrong[0]].pieces;
   const std::string tensors =
-      pieces.empty() ? "" : absl::StrCat("; the first holds '", name(pieces.front()), "' to '", name(pieces.back()), "'");
+      pieces.empty() ? ""
+                     : absl::StrCat("; the first holds '", name(pieces.front()), "' to '",
+                                    name(pieces.back()), "'");
   constexpr size_t kShown = 5;
   wrong.resize(std::min(count, kShown));
   return absl::DataLossError(absl::StrCat("digests of ", count, " of ", session_->buckets.size(),
