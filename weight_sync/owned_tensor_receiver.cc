@@ -16,7 +16,13 @@ absl::Status OwnedTensorReceiver::BeginUpdate(refit::Version version) {
   bytes_.reset();
   WS_RETURN_IF_ERROR(loader_->BeginUpdate(version));
   for (int t = 0; t < expected().size(); ++t) {
-    if (expected()[t].bytes() == 0) WS_RETURN_IF_ERROR(loader_->LoadTensor(t, nullptr));
+    if (expected()[t].bytes() != 0) continue;
+    const absl::Status loaded = loader_->LoadTensor(t, nullptr);
+    if (!loaded.ok()) {
+      // The loader has begun, and the caller, whom this fails, will not say that it is over.
+      loader_->AbortUpdate(loaded);
+      return base::Prefixed(absl::StrCat("loading '", expected()[t].name, "'"), loaded);
+    }
   }
   return absl::OkStatus();
 }
@@ -42,6 +48,10 @@ absl::Status OwnedTensorReceiver::Load(int tensor, const refit::Box& box,
 }
 
 absl::Status OwnedTensorReceiver::EndUpdate(refit::Version version) {
+  if (current_ >= 0) {
+    return absl::InternalError(absl::StrCat("the update ends before tensor '",
+                                            expected()[current_].name, "' is complete"));
+  }
   return loader_->EndUpdate(version);
 }
 
