@@ -15,8 +15,12 @@ namespace weight_sync {
 
 absl::Status CompareTable(const refit::RefitSource& source, absl::Span<const NamedDigest> table) {
   absl::flat_hash_map<absl::string_view, base::Digest128> engine;
-  for (const NamedDigest& entry : table) engine.emplace(entry.name, entry.digest);
   std::vector<std::string> wrong;
+  for (const NamedDigest& entry : table) {
+    if (!engine.emplace(entry.name, entry.digest).second) {
+      wrong.push_back(absl::StrCat(entry.name, " (twice in the engine's table)"));
+    }
+  }
   for (int t = 0; t < source.info().size(); ++t) {
     const std::string& name = source.info()[t].name;
     const auto found = engine.find(name);
@@ -24,8 +28,11 @@ absl::Status CompareTable(const refit::RefitSource& source, absl::Span<const Nam
       wrong.push_back(absl::StrCat(name, " (not in the engine's table)"));
       continue;
     }
-    WS_ASSIGN_OR_RETURN(const base::Digest128 expected, source.ReferenceDigest(t));
-    if (found->second != expected) wrong.push_back(name);
+    const absl::StatusOr<base::Digest128> expected = source.ReferenceDigest(t);
+    if (!expected.ok()) {
+      return base::Prefixed(absl::StrCat("deep verification of '", name, "'"), expected.status());
+    }
+    if (found->second != *expected) wrong.push_back(name);
     engine.erase(found);
   }
   for (const auto& [name, digest] : engine) wrong.push_back(absl::StrCat(name, " (never sent)"));

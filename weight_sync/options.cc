@@ -34,6 +34,10 @@ absl::Status CheckOptions(const SynchronizerOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("policy_version is ", options.policy_version, "; it must not be negative"));
   }
+  if (options.engine_version.value_or(0) < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("engine_version is ", *options.engine_version, "; it must not be negative"));
+  }
   if (options.deep_verification_every < 0) {
     return absl::InvalidArgumentError(absl::StrCat("deep_verification_every is ",
                                                    options.deep_verification_every,

@@ -56,10 +56,11 @@ class Sync {
     result_.report.trainer_blocked_seconds = SecondsSince(trainer_blocked_);
     WS_RETURN_IF_ERROR(verified);
     WS_RETURN_IF_ERROR(scope_.Check("before publishing"));
-    WS_RETURN_IF_ERROR(job_.generation->Finish(job_.version, scope_));
+    WS_RETURN_IF_ERROR(
+        base::Prefixed("publishing", job_.generation->Finish(job_.version, scope_)));
     unpublished_ = false;
     WS_RETURN_IF_ERROR(job_.before_resume());
-    WS_RETURN_IF_ERROR(job_.generation->Resume(scope_));
+    WS_RETURN_IF_ERROR(base::Prefixed("resuming the engine", job_.generation->Resume(scope_)));
     result_.report.engine_paused_seconds = SecondsSince(engine_paused_);
     return absl::OkStatus();
   }
@@ -69,7 +70,8 @@ class Sync {
     engine_paused_ = trainer_blocked_ = Clock::now();
     std::thread engine([this] {
       absl::Status begun = job_.generation->Begin({job_.version}, scope_);
-      engine_begun_ = begun.ok();
+      // One that failed to begin may have paused all the same, unless it is gone.
+      engine_may_be_paused_ = !absl::IsUnavailable(begun);
       if (!begun.ok()) scope_.Cancel(base::Prefixed("pausing the engine", begun));
     });
     absl::StatusOr<refit::ReadGuard> guard = job_.program->Begin(job_.version);
@@ -84,9 +86,10 @@ class Sync {
     const Clock::time_point start = Clock::now();
     const bool digest = job_.checks.wire_digests();
     digests_.resize(digest ? job_.buckets.size() : 0);
-    WS_RETURN_IF_ERROR(job_.link->Begin({job_.version, static_cast<int64_t>(job_.buckets.size()),
-                                         job_.plan, digest},
-                                        scope_));
+    const TransferPlan plan{job_.version, static_cast<int64_t>(job_.buckets.size()), job_.plan,
+                            digest};
+    WS_RETURN_IF_ERROR(
+        base::Prefixed("beginning the transfer", job_.link->Begin(plan, scope_)));
     unpublished_ = true;
     for (size_t b = 0; b < job_.buckets.size(); ++b) {
       const absl::Status sent = SendBucket(static_cast<int>(b), digest);
@@ -94,7 +97,9 @@ class Sync {
         return base::Prefixed(absl::StrCat("bucket ", b, " of ", job_.buckets.size()), sent);
       }
     }
-    WS_ASSIGN_OR_RETURN(const Receipt receipt, job_.link->Commit(digests_, scope_));
+    const absl::StatusOr<Receipt> committed = job_.link->Commit(digests_, scope_);
+    if (!committed.ok()) return base::Prefixed("committing", committed.status());
+    const Receipt& receipt = *committed;
     result_.report.transfer_seconds = SecondsSince(start);
     const refit::RefitInfo& info = job_.source->info();
     if (receipt.tensors != info.size() || receipt.bytes != info.total_bytes() ||
@@ -129,7 +134,7 @@ class Sync {
       result_.report.verification_detail = std::string(table.status().message());
       return absl::OkStatus();
     }
-    WS_RETURN_IF_ERROR(table.status());
+    if (!table.ok()) return base::Prefixed("deep verification", table.status());
     WS_RETURN_IF_ERROR(CompareTable(*job_.source, *table));
     result_.report.verification = Verification::kEqual;
     result_.report.verification_seconds = SecondsSince(start);
@@ -148,7 +153,7 @@ class Sync {
     }
     // Best effort: an engine that was dirty before stays paused, and a dead one is found by the
     // next sync.
-    if (engine_begun_ && !result_.bytes_sent) job_.generation->Resume(scope).IgnoreError();
+    if (engine_may_be_paused_ && !result_.bytes_sent) job_.generation->Resume(scope).IgnoreError();
     return cause;
   }
 
@@ -158,7 +163,7 @@ class Sync {
   SyncResult result_;
   refit::Stream stream_ = refit::Stream::Host();
   std::optional<refit::ReadGuard> guard_;
-  bool engine_begun_ = false;
+  bool engine_may_be_paused_ = false;
   bool unpublished_ = false;  // an update is open at the far end
   const Clock::time_point start_ = Clock::now();
   Clock::time_point engine_paused_;
