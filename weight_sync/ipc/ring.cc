@@ -100,10 +100,16 @@ int64_t RingLayout::slots_offset() const {
   return (control + kPage - 1) / kPage * kPage;
 }
 
-RingProducer::RingProducer(std::byte* memory, const RingLayout& layout, bool initialize)
+RingProducer::RingProducer(std::byte* memory, const RingLayout& layout, bool initialize,
+                           uint64_t position)
     : layout_(layout),
       memory_(memory),
-      control_(initialize ? new (memory) RingControl : reinterpret_cast<RingControl*>(memory)) {}
+      control_(initialize ? new (memory) RingControl : reinterpret_cast<RingControl*>(memory)),
+      published_(position) {
+  if (!initialize) return;
+  control_->published.value.store(static_cast<uint32_t>(position));
+  control_->released.value.store(static_cast<uint32_t>(position));
+}
 
 bool RingProducer::consumer_failed() const { return control_->failed.value.load() != 0; }
 

@@ -55,8 +55,10 @@ struct SlotHeader;
 
 class RingProducer {
  public:
-  // `initialize` once, by the creator, before the other side looks. `memory` is page-aligned.
-  RingProducer(std::byte* memory, const RingLayout& layout, bool initialize);
+  // `initialize` once, by the creator, before the other side looks. `memory` is page-aligned. The
+  // count of slots begins at `position`, anything but 0 only to see the counters wrap.
+  RingProducer(std::byte* memory, const RingLayout& layout, bool initialize,
+               uint64_t position = 0);
 
   // The next slot, once it is free. Aborted when the consumer has failed.
   absl::StatusOr<std::byte*> Acquire(const RingWait& wait);
@@ -73,7 +75,7 @@ class RingProducer {
   const RingLayout layout_;
   std::byte* const memory_;
   RingControl* const control_;
-  uint64_t published_ = 0;
+  uint64_t published_;
 };
 
 class RingConsumer {
