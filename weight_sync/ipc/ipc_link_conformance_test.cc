@@ -1,0 +1,47 @@
+// Copyright 2026 The weight_sync Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/log/absl_check.h"
+#include "gtest/gtest.h"
+#include "weight_sync/conformance/link_conformance.h"
+#include "weight_sync/ipc/ipc_consumer.h"
+#include "weight_sync/ipc/ipc_link.h"
+#include "weight_sync/wire/endpoint_for_testing.h"
+
+namespace weight_sync::ipc {
+namespace {
+
+struct FarEnd {
+  FarEnd(WeightReceiver* receiver, const IpcConsumerOptions& options)
+      : consumer(receiver, options) {
+    auto claim = base::LocalEndpoint::Claim(endpoint.path());
+    ABSL_CHECK_OK(claim);
+    auto started = wire::RpcServer::Start(*std::move(claim), {{kServicePrefix, &consumer}});
+    ABSL_CHECK_OK(started);
+    server = *std::move(started);
+  }
+  wire::EndpointForTesting endpoint;
+  IpcConsumer consumer;
+  std::unique_ptr<wire::RpcServer> server;
+};
+
+LinkAndFarEnd Make(WeightReceiver* receiver, const LinkSettings& settings) {
+  auto far_end = std::make_shared<FarEnd>(receiver, IpcConsumerOptions{settings.far_slot_bytes});
+  auto link = std::make_unique<IpcLink>(far_end->endpoint.path(),
+                                        RingLayout{settings.slots, settings.slot_bytes});
+  return {std::move(far_end), std::move(link)};
+}
+
+}  // namespace
+}  // namespace weight_sync::ipc
+
+namespace weight_sync {
+
+INSTANTIATE_TEST_SUITE_P(Ipc, LinkConformanceTest,
+                         ::testing::Values(LinkConformanceParams{"Ipc", ipc::Make}));
+
+}  // namespace weight_sync
