@@ -138,6 +138,7 @@ absl::StatusOr<SyncReport> IpcWeightSynchronizer::Sync(base::CancelScope& scope)
     if (result.bytes_sent) ledger_.ForgetEngine();
   }
   if (!status.ok()) {
+    if (absl::IsUnavailable(status)) ledger_.ForgetEngine();  // what answers next may be another
     const absl::Status undone = end_offload();
     if (undone.ok()) return status;
     return absl::Status(status.code(), absl::StrCat(status.message(), "; then the policy's "
