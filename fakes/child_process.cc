@@ -105,7 +105,8 @@ absl::StatusOr<std::string> ChildProcess::ReadLine(const base::Deadline& deadlin
       return line;
     }
     pollfd wait{reports_.get(), POLLIN, 0};
-    if (::poll(&wait, 1, deadline.remaining_ms()) == 0) {
+    if (::poll(&wait, 1, deadline.remaining_ms()) < 1) {
+      if (!deadline.expired()) continue;  // a signal
       return deadline.Exceeded(absl::StrCat("a report of child ", pid_));
     }
     char buffer[4096];
