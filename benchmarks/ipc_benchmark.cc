@@ -1,0 +1,267 @@
+// Copyright 2026 The weight_sync Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// How fast the IPC transport is, beside the limits of this machine, in one run:
+//
+//   bazel run //benchmarks:ipc                  memory copies, a bare two-copy loop, the transport
+//   bazel run //benchmarks:ipc -- --sweep       slots and their size, to choose the ring's defaults
+//
+// Trainer and engine are two processes on a core each. Repetitions are interleaved at random, since
+// a machine's speed drifts; a ratio holds only within one run. Every byte that arrived is compared
+// after the first and after the last sync, between which every element has changed. Options of
+// Google Benchmark pass through, such as --benchmark_out=FILE.
+
+#include <cstdint>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "benchmark/benchmark.h"
+#include "benchmarks/bare_loop.h"
+#include "benchmarks/cores.h"
+#include "benchmarks/memory_copy.h"
+#include "benchmarks/ring_sweep.h"
+#include "benchmarks/states.h"
+#include "benchmarks/sync_pair.h"
+#include "benchmarks/timings.h"
+#include "fakes/engine_process.h"
+#include "weight_sync/options.h"
+
+namespace weight_sync::benchmarks {
+namespace {
+
+// Below this share of a memory copy something else was using the machine, or it has no second core.
+constexpr double kLeastBareShare = 0.65;
+constexpr double kBareShareGoal = 0.65;
+constexpr double kDigestCostGoal = 0.25;
+constexpr double kTensorGoal = 200e-9;
+
+constexpr char kOneThread[] = "memcpy, 1 thread";
+constexpr char kTwoThreads[] = "memcpy, 2 threads";
+constexpr char kBare[] = "bare two-copy loop";
+constexpr char kOff[] = ", digests off";
+constexpr char kOn[] = ", digests on";
+constexpr char kManyTiny[] = "many tiny tensors, digests off";
+constexpr char kOneTiny[] = "their bytes in one tensor, digests off";
+
+struct Sizes {
+  int64_t copy = 1 << 30;
+  int layers = 28;
+  int64_t vocabulary = 151'936;
+  int expert_layers = 29;
+  int experts = 128;
+  int64_t one_tensor = 512 << 20;
+  int tiny_tensors = 20'000;
+  int tiny_syncs = 20;  // a repetition
+  int repetitions = 11;
+  int trainer_core = kTrainerCore;
+  int engine_core = kEngineCore;
+};
+
+// Every code path, on any machine, in a moment.
+constexpr Sizes kSmokeSizes = {
+    3'000'002, 1, 1000, 1, 8, 5 << 20, 300, 2, 2, kAnyCore, kAnyCore,
+};
+
+struct State {
+  std::string name;
+  std::unique_ptr<SyncPair> pair;
+};
+
+// Registers a benchmark whose iterations take the seconds that `run` returns.
+void Register(const std::string& name, const Sizes& sizes, int iterations,
+              std::function<absl::StatusOr<double>()> run) {
+  ::benchmark::RegisterBenchmark(
+      name,
+      [run = std::move(run)](::benchmark::State& state) {
+        for (auto _ : state) {
+          const absl::StatusOr<double> seconds = run();
+          if (!seconds.ok()) return state.SkipWithError(seconds.status().ToString());
+          state.SetIterationTime(*seconds);
+        }
+      })
+      ->UseManualTime()
+      ->Iterations(iterations)
+      ->Repetitions(sizes.repetitions);
+}
+
+absl::Status SyncAndVerify(SyncPair& pair) {
+  for (const bool wire_digests : {false, true}) {
+    pair.Step();
+    WS_RETURN_IF_ERROR(pair.Sync(wire_digests).status());
+    WS_RETURN_IF_ERROR(pair.Verify());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<SyncPair>> StartPair(const refit::RefitInfo& info,
+                                                    const ipc::RingLayout& ring,
+                                                    const Sizes& sizes) {
+  WS_ASSIGN_OR_RETURN(auto pair, SyncPair::Start(info, sizes.engine_core));
+  WS_RETURN_IF_ERROR(pair->Connect(ring));
+  WS_RETURN_IF_ERROR(SyncAndVerify(*pair));
+  return pair;
+}
+
+class Table {
+ public:
+  explicit Table(const Timings& timings) : timings_(timings) {
+    absl::PrintF("\n%-44s %6s %6s   %s\n", "GB/s (1e9 bytes)", "best", "median",
+                 "best, of the bare loop and of memcpy");
+  }
+
+  void Row(const std::string& name, int64_t bytes) {
+    rates_[name] = Rate(bytes, timings_.best(name));
+    absl::PrintF("%-44s %6.2f %6.2f", name, rates_[name], Rate(bytes, timings_.median(name)));
+    if (rates_.count(kBare) > 0) absl::PrintF("   %4.0f %%", 100 * share(name, kBare));
+    if (name != kOneThread) {
+      absl::PrintF("%s   %4.0f %%", rates_.count(kBare) > 0 ? "" : "         ",
+                   100 * share(name, kOneThread));
+    }
+    absl::PrintF("\n");
+  }
+
+  double share(const std::string& name, const std::string& of) const {
+    return rates_.at(name) / rates_.at(of);
+  }
+
+ private:
+  static double Rate(int64_t bytes, double seconds) {
+    return static_cast<double>(bytes) / seconds / 1e9;
+  }
+
+  const Timings& timings_;
+  std::map<std::string, double> rates_;
+};
+
+void PrintGoal(const std::string& what, bool reached, const std::string& figure) {
+  absl::PrintF("%s  %s: %s\n", reached ? "PASS" : "MISS", what, figure);
+}
+
+absl::Status MeasureAll(const Sizes& sizes, bool judge) {
+  const SynchronizerOptions defaults;
+  const ipc::RingLayout ring{defaults.ring_slots, defaults.ring_slot_bytes};
+  WS_ASSIGN_OR_RETURN(MemoryCopy copy, MemoryCopy::Create(sizes.copy));
+  WS_ASSIGN_OR_RETURN(auto bare, BareLoop::Start(sizes.copy, ring, sizes.engine_core));
+  std::vector<State> states;
+  const std::pair<std::string, refit::RefitInfo> wanted[] = {
+      {"dense", Qwen3Dense(sizes.layers, sizes.vocabulary)},
+      {"experts of 48 KiB", SmallExperts(sizes.expert_layers, sizes.experts)},
+      {"one tensor", Vectors(1, sizes.one_tensor)},
+  };
+  for (const auto& [name, info] : wanted) {
+    WS_ASSIGN_OR_RETURN(auto pair, StartPair(info, ring, sizes));
+    states.push_back({absl::StrFormat("%s (%d, %.2f GB)", name, info.size(),
+                                      static_cast<double>(info.total_bytes()) / 1e9),
+                      std::move(pair)});
+  }
+  constexpr int64_t kTinyBytes = 64;
+  WS_ASSIGN_OR_RETURN(auto many_tiny,
+                      StartPair(Vectors(sizes.tiny_tensors, kTinyBytes), ring, sizes));
+  WS_ASSIGN_OR_RETURN(auto one_tiny,
+                      StartPair(Vectors(1, sizes.tiny_tensors * kTinyBytes), ring, sizes));
+
+  Register(kOneThread, sizes, 1, [&] { return copy.OneThread(); });
+  Register(kTwoThreads, sizes, 1, [&] { return copy.TwoThreads(sizes.engine_core); });
+  Register(kBare, sizes, 1, [&] { return bare->Run(); });
+  for (const State& state : states) {
+    Register(state.name + kOff, sizes, 1, [&state] { return state.pair->Sync(false); });
+    Register(state.name + kOn, sizes, 1, [&state] { return state.pair->Sync(true); });
+  }
+  Register(kManyTiny, sizes, sizes.tiny_syncs, [&] { return many_tiny->Sync(false); });
+  Register(kOneTiny, sizes, sizes.tiny_syncs, [&] { return one_tiny->Sync(false); });
+  Timings timings;
+  ::benchmark::RunSpecifiedBenchmarks(&timings);
+  if (!timings.errors().empty()) return absl::InternalError(timings.errors());
+
+  if (!copy.equal()) return absl::DataLossError("a memory copy differs from its source");
+  WS_RETURN_IF_ERROR(bare->Verify());
+  for (const State& state : states) {
+    WS_RETURN_IF_ERROR(base::Prefixed(state.name, SyncAndVerify(*state.pair)));
+  }
+  WS_RETURN_IF_ERROR(base::Prefixed(kManyTiny, SyncAndVerify(*many_tiny)));
+  WS_RETURN_IF_ERROR(base::Prefixed(kOneTiny, SyncAndVerify(*one_tiny)));
+  if (!judge) return absl::OkStatus();
+
+  Table table(timings);
+  table.Row(kOneThread, copy.bytes());
+  table.Row(kTwoThreads, copy.bytes());
+  table.Row(kBare, bare->bytes());
+  for (const State& state : states) {
+    table.Row(state.name + kOff, state.pair->bytes());
+    table.Row(state.name + kOn, state.pair->bytes());
+  }
+  const double a_tensor =
+      (timings.best(kManyTiny) - timings.best(kOneTiny)) / sizes.tiny_tensors;
+  absl::PrintF(
+      "%d tensors of %d bytes: %.2f ms, one tensor of the same bytes: %.2f ms (best)\n"
+      "The ring has %d slots of %d KiB. Every byte was verified.\n\n",
+      sizes.tiny_tensors, kTinyBytes, 1e3 * timings.best(kManyTiny), 1e3 * timings.best(kOneTiny),
+      ring.slots, ring.slot_bytes / 1024);
+
+  for (size_t s = 0; s < 2; ++s) {
+    const double share = table.share(states[s].name + kOff, kBare);
+    PrintGoal(absl::StrFormat("%s, digests off: at least %.0f %% of the bare loop", states[s].name,
+                              100 * kBareShareGoal),
+              share >= kBareShareGoal, absl::StrFormat("%.0f %%", 100 * share));
+  }
+  for (const State& state : states) {
+    const double cost = 1 - table.share(state.name + kOn, state.name + kOff);
+    PrintGoal(absl::StrFormat("%s: digests cost at most %.0f %%", state.name,
+                              100 * kDigestCostGoal),
+              cost <= kDigestCostGoal, absl::StrFormat("%.0f %%", 100 * cost));
+  }
+  PrintGoal(absl::StrFormat("a tensor costs less than %.0f ns", 1e9 * kTensorGoal),
+            a_tensor < kTensorGoal, absl::StrFormat("%.0f ns", 1e9 * a_tensor));
+  if (const double share = table.share(kBare, kOneThread); share < kLeastBareShare) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "VOID: the bare loop reached %.0f %% of a one-thread memcpy, and a quiet machine of two "
+        "cores reaches %.0f %%; nothing above counts",
+        100 * share, 100 * kLeastBareShare));
+  }
+  return absl::OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  if (const std::optional<int> code = MaybeRunBareConsumer(argc, argv)) return *code;
+  if (const std::optional<int> code = fakes::MaybeRunEngineProcess(argc, argv)) return *code;
+  CLI::App app("Measures the IPC transport beside this machine's limits.");
+  bool smoke = false, sweep = false;
+  Sizes sizes;
+  app.add_flag("--smoke", smoke, "tiny sizes, bytes verified, no verdict on speed");
+  app.add_flag("--sweep", sweep, "measure ring sizes instead");
+  app.add_option("--repetitions", sizes.repetitions)->check(CLI::PositiveNumber);
+  app.allow_extras();
+  CLI11_PARSE(app, argc, argv);
+  if (smoke) sizes = kSmokeSizes;
+
+  std::vector<std::string> arguments = {argv[0], "--benchmark_enable_random_interleaving=true"};
+  for (const std::string& extra : app.remaining()) arguments.push_back(extra);
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  int count = static_cast<int>(pointers.size());
+  ::benchmark::Initialize(&count, pointers.data());
+  if (::benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 1;
+
+  absl::Status status = PinThisThread(sizes.trainer_core);
+  if (status.ok()) {
+    status = sweep ? Run(smoke ? SmokeSweep() : FullSweep(sizes.repetitions))
+                   : MeasureAll(sizes, /*judge=*/!smoke);
+  }
+  if (!status.ok()) std::cerr << status.message() << "\n";
+  return status.ok() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace weight_sync::benchmarks
+
+int main(int argc, char** argv) { return weight_sync::benchmarks::Main(argc, argv); }

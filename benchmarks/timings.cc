@@ -1,0 +1,42 @@
+// Copyright 2026 The weight_sync Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "benchmarks/timings.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+
+namespace weight_sync::benchmarks {
+
+bool Timings::ReportContext(const Context& context) {
+  PrintBasicContext(&GetErrorStream(), context);
+  return true;
+}
+
+void Timings::ReportRuns(const std::vector<Run>& runs) {
+  for (const Run& run : runs) {
+    if (run.skipped != ::benchmark::internal::NotSkipped) {
+      absl::StrAppend(&errors_, run.benchmark_name(), ": ", run.skip_message,
+                      "\n");
+    } else if (run.run_type == Run::RT_Iteration) {
+      seconds_[run.run_name.function_name].push_back(run.real_accumulated_time /
+                                                     static_cast<double>(run.iterations));
+    }
+  }
+}
+
+double Timings::best(const std::string& name) const {
+  const std::vector<double>& seconds = seconds_.at(name);
+  return *std::min_element(seconds.begin(), seconds.end());
+}
+
+double Timings::median(const std::string& name) const {
+  std::vector<double> seconds = seconds_.at(name);
+  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return *middle;
+}
+
+}  // namespace weight_sync::benchmarks
