@@ -3,9 +3,11 @@
 
 #include "benchmarks/memory_copy.h"
 
+#include <atomic>
 #include <cstring>
 #include <thread>
 
+#include "absl/synchronization/notification.h"
 #include "base/status_macros.h"
 #include "benchmarks/cores.h"
 #include "benchmarks/states.h"
@@ -30,11 +32,19 @@ double MemoryCopy::OneThread() {
 double MemoryCopy::TwoThreads(int second_core) {
   const size_t half = static_cast<size_t>(bytes()) / 2;
   const size_t rest = static_cast<size_t>(bytes()) - half;
-  const Stopwatch watch;
+  // The second thread is on its core before the watch starts.
+  absl::Notification ready;
+  std::atomic<bool> go{false};
   std::thread second([&] {
     PinThisThread(second_core).IgnoreError();  // unpinned it is slower at worst
+    ready.Notify();
+    while (!go.load(std::memory_order_acquire)) {
+    }
     std::memcpy(to_.view(0).data() + half, from_.view(0).data() + half, rest);
   });
+  ready.WaitForNotification();
+  const Stopwatch watch;
+  go.store(true, std::memory_order_release);
   std::memcpy(to_.view(0).data(), from_.view(0).data(), half);
   second.join();
   return watch.seconds();

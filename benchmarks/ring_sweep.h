@@ -7,6 +7,8 @@
 #define WEIGHT_SYNC_BENCHMARKS_RING_SWEEP_H_
 
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,8 +17,7 @@
 namespace weight_sync::benchmarks {
 
 struct RingSweep {
-  refit::RefitInfo dense;
-  refit::RefitInfo experts;
+  std::vector<std::pair<std::string, refit::RefitInfo>> states;
   std::vector<int32_t> slots;
   std::vector<int64_t> slot_bytes;
   int repetitions;

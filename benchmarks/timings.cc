@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace weight_sync::benchmarks {
 
@@ -37,6 +38,20 @@ double Timings::median(const std::string& name) const {
   const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
   std::nth_element(seconds.begin(), middle, seconds.end());
   return *middle;
+}
+
+bool ConfigureBenchmarks(char* program, const std::vector<std::string>& options) {
+  std::vector<std::string> arguments = options;
+  arguments.push_back("--benchmark_enable_random_interleaving=true");
+  std::vector<char*> pointers = {program};
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  int count = static_cast<int>(pointers.size());
+  ::benchmark::Initialize(&count, pointers.data());
+  return !::benchmark::ReportUnrecognizedArguments(count, pointers.data());
+}
+
+void PrintGoal(const std::string& what, bool reached, const std::string& figure) {
+  absl::PrintF("%s  %s: %s\n", reached ? "PASS" : "MISS", what, figure);
 }
 
 }  // namespace weight_sync::benchmarks

@@ -1,8 +1,16 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Timings: a Google Benchmark reporter that keeps every repetition, for a table of our own at the
-// end. Google Benchmark's --benchmark_out works beside it.
+// What the benchmarks have in common around Google Benchmark.
+//
+// Timings: a reporter that keeps every repetition, for a table of our own at the end. Google
+// Benchmark's --benchmark_out works beside it.
+//
+//   if (!ConfigureBenchmarks(argv[0], options)) return 1;
+//   benchmark::RegisterBenchmark("copy", Copy)->UseManualTime()->Repetitions(9);
+//   Timings timings;
+//   benchmark::RunSpecifiedBenchmarks(&timings);
+//   PrintGoal("a copy takes at most 1 ms", timings.best("copy") <= 1e-3, "0.9 ms");
 
 #ifndef WEIGHT_SYNC_BENCHMARKS_TIMINGS_H_
 #define WEIGHT_SYNC_BENCHMARKS_TIMINGS_H_
@@ -32,6 +40,13 @@ class Timings : public ::benchmark::BenchmarkReporter {
   std::map<std::string, std::vector<double>> seconds_;
   std::string errors_;
 };
+
+// Hands these options to Google Benchmark, and has it interleave repetitions at random. False, with
+// a line on standard error, if it does not know one. `program` is main's argv[0].
+bool ConfigureBenchmarks(char* program, const std::vector<std::string>& options);
+
+// One line: "PASS  <what>: <figure>", or MISS.
+void PrintGoal(const std::string& what, bool reached, const std::string& figure);
 
 }  // namespace weight_sync::benchmarks
 
