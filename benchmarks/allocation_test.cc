@@ -1,8 +1,8 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The steady state of a sync allocates nothing for a bucket, a piece or a tensor, at either end. The
-// engine runs in this process, so that its threads are counted too.
+// The steady state of a sync allocates nothing for a bucket, a piece or a tensor, at either end.
+// The engine runs in this process, so that its threads are counted too.
 
 #include <algorithm>
 #include <cstdint>

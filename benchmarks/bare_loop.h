@@ -3,8 +3,8 @@
 //
 // BareLoop: the least that a transfer between two processes through a ring of slots must do: one
 // copies its bytes into slots, the other copies them out into a table of its own, and two counters
-// say how far each is. It never sleeps, checks nothing and survives nothing: the two-copy limit that
-// the real transport is measured against.
+// say how far each is. It never sleeps, checks nothing and survives nothing: the two-copy limit
+// that the real transport is measured against.
 //
 // The other process is this binary run again; its main() calls MaybeRunBareConsumer first.
 //

@@ -1,8 +1,8 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the staleness handshake costs: the check before every rollout, the mark after every step, and
-// a sync that has next to nothing to move.
+// What the staleness handshake costs: the check before every rollout, the mark after every step,
+// and a sync that has next to nothing to move.
 //
 //   bazel run //benchmarks:handshake
 //

@@ -53,9 +53,10 @@ refit::RefitInfo SmallExperts(int layers, int experts) {
   for (int i = 0; i < layers; ++i) {
     for (int e = 0; e < experts; ++e) {
       const std::string expert = absl::StrCat("model.layers.", i, ".mlp.experts.", e, ".");
-      tensors.push_back({expert + "gate_proj.weight", {kIntermediate, kHidden}, refit::DType::kBF16});
-      tensors.push_back({expert + "up_proj.weight", {kIntermediate, kHidden}, refit::DType::kBF16});
-      tensors.push_back({expert + "down_proj.weight", {kHidden, kIntermediate}, refit::DType::kBF16});
+      constexpr refit::DType kType = refit::DType::kBF16;
+      tensors.push_back({expert + "gate_proj.weight", {kIntermediate, kHidden}, kType});
+      tensors.push_back({expert + "up_proj.weight", {kIntermediate, kHidden}, kType});
+      tensors.push_back({expert + "down_proj.weight", {kHidden, kIntermediate}, kType});
     }
   }
   return Make(std::move(tensors));
