@@ -93,8 +93,9 @@ TEST_F(CompareTableTest, TwoSwappedTensorsAreBothNamed) {
 TEST_F(CompareTableTest, ATensorThatTheEngineLacksIsNamed) {
   std::vector<NamedDigest> table = Table();
   table.erase(table.begin() + 1);
-  EXPECT_THAT(CompareTable(*source_, table),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("empty (not in the engine's table)")));
+  EXPECT_THAT(
+      CompareTable(*source_, table),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("empty (not in the engine's table)")));
 }
 
 TEST_F(CompareTableTest, ATensorThatWasNeverSentIsNamed) {
@@ -107,8 +108,9 @@ TEST_F(CompareTableTest, ATensorThatWasNeverSentIsNamed) {
 TEST_F(CompareTableTest, ANameThatIsThereTwiceIsNotEqual) {
   std::vector<NamedDigest> table = Table();
   table.push_back({table[4].name, {1, 2}});
-  EXPECT_THAT(CompareTable(*source_, table),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr(absl::StrCat(table[4].name, " (twice"))));
+  EXPECT_THAT(
+      CompareTable(*source_, table),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr(absl::StrCat(table[4].name, " (twice"))));
 }
 
 TEST_F(CompareTableTest, AnEmptyTableIsNotEqual) {
@@ -129,7 +131,8 @@ class SilentSource : public refit::RefitSource {
  public:
   explicit SilentSource(const refit::RefitInfo& info) : info_(info) {}
   const refit::RefitInfo& info() const override { return info_; }
-  absl::StatusOr<std::unique_ptr<refit::Program>> Compile(absl::Span<const refit::Bucket>) override {
+  absl::StatusOr<std::unique_ptr<refit::Program>> Compile(
+      absl::Span<const refit::Bucket>) override {
     return absl::UnimplementedError("not asked here");
   }
   absl::StatusOr<base::Digest128> ReferenceDigest(int) const override {

@@ -55,8 +55,9 @@ TEST_F(FactoryTest, NamesTheTopologyThatIsNotThereYet) {
   EXPECT_THAT(Create(), StatusIs(absl::StatusCode::kUnimplemented,
                                  AllOf(HasSubstr("non-colocated vLLM"), HasSubstr("NCCL"))));
   options_.engine = EngineKind::kSglang;
-  EXPECT_THAT(Create(), StatusIs(absl::StatusCode::kUnimplemented,
-                                 AllOf(HasSubstr("non-colocated SGLang"), HasSubstr("colocate it"))));
+  EXPECT_THAT(Create(),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       AllOf(HasSubstr("non-colocated SGLang"), HasSubstr("colocate it"))));
   options_.colocated = true;
   EXPECT_THAT(Create(), StatusIs(absl::StatusCode::kUnimplemented,
                                  AllOf(HasSubstr("colocated SGLang"), HasSubstr("HTTP"),

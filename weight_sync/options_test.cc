@@ -27,7 +27,9 @@ SynchronizerOptions Good() {
   return options;
 }
 
-TEST(CheckOptionsTest, TheDefaultsWithAnEndpointAreGood) { EXPECT_THAT(CheckOptions(Good()), IsOk()); }
+TEST(CheckOptionsTest, TheDefaultsWithAnEndpointAreGood) {
+  EXPECT_THAT(CheckOptions(Good()), IsOk());
+}
 
 TEST(CheckOptionsTest, TheExtremesAreGood) {
   SynchronizerOptions options = Good();
@@ -81,9 +83,12 @@ const BadSetting kBadSettings[] = {
     {"NegativeEngineVersion", "engine_version", "-2", [](auto& o) { o.engine_version = -2; }},
     {"NegativeVerification", "deep_verification_every", "-1",
      [](auto& o) { o.deep_verification_every = -1; }},
-    {"NoConnectTimeout", "connect_timeout", "0", [](auto& o) { o.connect_timeout = absl::ZeroDuration(); }},
-    {"NegativeSyncTimeout", "sync_timeout", "-3s", [](auto& o) { o.sync_timeout = -absl::Seconds(3); }},
-    {"NoCleanupTimeout", "cleanup_timeout", "0", [](auto& o) { o.cleanup_timeout = absl::ZeroDuration(); }},
+    {"NoConnectTimeout", "connect_timeout", "0",
+     [](auto& o) { o.connect_timeout = absl::ZeroDuration(); }},
+    {"NegativeSyncTimeout", "sync_timeout", "-3s",
+     [](auto& o) { o.sync_timeout = -absl::Seconds(3); }},
+    {"NoCleanupTimeout", "cleanup_timeout", "0",
+     [](auto& o) { o.cleanup_timeout = absl::ZeroDuration(); }},
 };
 
 INSTANTIATE_TEST_SUITE_P(Every, BadSettingTest, ::testing::ValuesIn(kBadSettings),

@@ -26,8 +26,8 @@
 
 namespace {
 
-// Bytes in arrays from operator new[], now and at most since ResetPeak(): a tensor of the receiver is
-// one.
+// Bytes in arrays from operator new[], now and at most since ResetPeak(): a tensor of the receiver
+// is one.
 std::atomic<int64_t> live_array_bytes{0};
 std::atomic<int64_t> peak_array_bytes{0};
 constexpr size_t kHeader = alignof(std::max_align_t);
@@ -170,8 +170,9 @@ class HoldingLoader : public OwnedTensorReceiver::Loader {
   void Take() {
     for (const auto& [tensor, bytes] : held_) {
       const refit::TensorSpec& spec = info_[tensor];
-      table.push_back({spec.name, refit::TensorDigest(spec.name, refit::TensorView::Contiguous(
-                                                                     bytes.get(), spec.dtype, spec.shape))});
+      table.push_back(
+          {spec.name, refit::TensorDigest(spec.name, refit::TensorView::Contiguous(
+                                                         bytes.get(), spec.dtype, spec.shape))});
     }
     held_.clear();
     held_bytes_ = 0;
@@ -282,7 +283,8 @@ TEST_F(OwnedTensorReceiverTest, AnUpdateThatEndsInTheMiddleOfATensorNamesIt) {
   OwnedTensorReceiver receiver(&loader);
   ASSERT_THAT(receiver.BeginUpdate(1), IsOk());
   ASSERT_THAT(Deliver(receiver, 2), IsOk());
-  EXPECT_THAT(receiver.EndUpdate(1), StatusIs(absl::StatusCode::kInternal, HasSubstr("'layer.0.q'")));
+  EXPECT_THAT(receiver.EndUpdate(1),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("'layer.0.q'")));
 }
 
 TEST_F(OwnedTensorReceiverTest, ATensorThatBeginsBeforeAnotherIsCompleteNamesBoth) {
@@ -291,9 +293,9 @@ TEST_F(OwnedTensorReceiverTest, ATensorThatBeginsBeforeAnotherIsCompleteNamesBot
   ASSERT_THAT(receiver.BeginUpdate(1), IsOk());
   ASSERT_THAT(Deliver(receiver, 2), IsOk());
   const int odd = *sent_->info().Find("odd");
-  EXPECT_THAT(receiver.Load(odd, refit::Box::Whole({7}), {slot_, 7}),
-              StatusIs(absl::StatusCode::kInternal,
-                       AllOf(HasSubstr("'odd'"), HasSubstr("'layer.0.q'"))));
+  EXPECT_THAT(
+      receiver.Load(odd, refit::Box::Whole({7}), {slot_, 7}),
+      StatusIs(absl::StatusCode::kInternal, AllOf(HasSubstr("'odd'"), HasSubstr("'layer.0.q'"))));
 }
 
 TEST_F(OwnedTensorReceiverTest, TheLoadersOwnErrorIsPassedOn) {

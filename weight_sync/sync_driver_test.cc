@@ -72,8 +72,8 @@ class MockGeneration : public Generation {
 class MockProgram : public refit::Program {
  public:
   MOCK_METHOD(absl::StatusOr<refit::ReadGuard>, Begin, (refit::Version), (override));
-  MOCK_METHOD(absl::StatusOr<refit::Event>, Fill,
-              (int, const refit::DeviceSpan&, refit::Stream&), (override));
+  MOCK_METHOD(absl::StatusOr<refit::Event>, Fill, (int, const refit::DeviceSpan&, refit::Stream&),
+              (override));
 };
 
 class MockSource : public refit::RefitSource {
@@ -94,10 +94,9 @@ constexpr int64_t kSlotBytes = 64;
 
 // The calls of a sync with verification, in order. The first two run side by side.
 const std::vector<std::string> kSteps = {
-    "engine begin", "source begin", "link begin",
-    "acquire 0", "fill 0", "submit 0", "acquire 1", "fill 1", "submit 1",
-    "acquire 2", "fill 2", "submit 2", "commit", "table digests", "finish", "before resume",
-    "resume"};
+    "engine begin", "source begin",  "link begin", "acquire 0",     "fill 0", "submit 0",
+    "acquire 1",    "fill 1",        "submit 1",   "acquire 2",     "fill 2", "submit 2",
+    "commit",       "table digests", "finish",     "before resume", "resume"};
 
 size_t StepIndex(absl::string_view step) {
   const auto found = std::find(kSteps.begin(), kSteps.end(), step);
@@ -108,8 +107,8 @@ size_t StepIndex(absl::string_view step) {
 class SyncDriverTest : public ::testing::Test {
  protected:
   SyncDriverTest()
-      : info_(*refit::RefitInfo::Create({{"a", {40}, refit::DType::kF32},
-                                         {"none", {0}, refit::DType::kF32}})),
+      : info_(*refit::RefitInfo::Create(
+            {{"a", {40}, refit::DType::kF32}, {"none", {0}, refit::DType::kF32}})),
         buckets_(*refit::Pack(info_, {kSlotBytes})),
         source_(info_) {
     CHECK_EQ(buckets_.size(), static_cast<size_t>(kBuckets));
@@ -153,17 +152,18 @@ class SyncDriverTest : public ::testing::Test {
             .WillOnce(Return(status("engine begin")));
     const ::testing::Expectation source =
         EXPECT_CALL(program_, Begin(kVersion))
-            .WillOnce([this, failure = status("source begin")](auto) -> absl::StatusOr<refit::ReadGuard> {
-              if (!failure.ok()) return failure;
-              return gate_.Read();
-            });
+            .WillOnce(
+                [this, failure = status("source begin")](auto) -> absl::StatusOr<refit::ReadGuard> {
+                  if (!failure.ok()) return failure;
+                  return gate_.Read();
+                });
     if (end < StepIndex("link begin")) return;
-    EXPECT_CALL(link_, Begin(AllOf(::testing::Field(&TransferPlan::version, kVersion),
-                                   ::testing::Field(&TransferPlan::buckets, kBuckets),
-                                   ::testing::Field(&TransferPlan::plan, refit::PlanDigest(buckets_)),
-                                   ::testing::Field(&TransferPlan::wire_digests,
-                                                    checks_.wire_digests())),
-                             _))
+    EXPECT_CALL(link_,
+                Begin(AllOf(::testing::Field(&TransferPlan::version, kVersion),
+                            ::testing::Field(&TransferPlan::buckets, kBuckets),
+                            ::testing::Field(&TransferPlan::plan, refit::PlanDigest(buckets_)),
+                            ::testing::Field(&TransferPlan::wire_digests, checks_.wire_digests())),
+                      _))
         .InSequence(order_)
         .After(engine, source)
         .WillOnce(Return(status("link begin")));
@@ -173,14 +173,16 @@ class SyncDriverTest : public ::testing::Test {
       if (end < StepIndex(acquire)) return;
       EXPECT_CALL(link_, Acquire(b, _))
           .InSequence(order_)
-          .WillOnce([this, failure = status(acquire)](int64_t, auto&) -> absl::StatusOr<refit::DeviceSpan> {
+          .WillOnce([this, failure = status(acquire)](int64_t,
+                                                      auto&) -> absl::StatusOr<refit::DeviceSpan> {
             if (!failure.ok()) return failure;
             return refit::DeviceSpan{slot_, kSlotBytes, refit::Device::Host()};
           });
       if (end < StepIndex(fill)) return;
       EXPECT_CALL(program_, Fill(b, ::testing::Field(&refit::DeviceSpan::data, &slot_[0]), _))
           .InSequence(order_)
-          .WillOnce([this, b, failure = status(fill)](auto, auto&, auto&) -> absl::StatusOr<refit::Event> {
+          .WillOnce([this, b, failure = status(fill)](auto, auto&,
+                                                      auto&) -> absl::StatusOr<refit::Event> {
             if (!failure.ok()) return failure;
             std::memset(slot_, 'A' + b, kSlotBytes);
             return refit::Event::Complete();
@@ -193,7 +195,8 @@ class SyncDriverTest : public ::testing::Test {
     if (end < StepIndex("commit")) return;
     EXPECT_CALL(link_, Commit(_, _))
         .InSequence(order_)
-        .WillOnce([this, failure = status("commit")](auto digests, auto& scope) -> absl::StatusOr<Receipt> {
+        .WillOnce([this, failure = status("commit")](auto digests,
+                                                     auto& scope) -> absl::StatusOr<Receipt> {
           committed_.assign(digests.begin(), digests.end());
           if (on_commit_) on_commit_(scope);
           if (!failure.ok()) return failure;
@@ -203,14 +206,15 @@ class SyncDriverTest : public ::testing::Test {
     if (verify_) {
       EXPECT_CALL(generation_, TableDigests(_))
           .InSequence(order_)
-          .WillOnce([this, failure = status("table digests")](auto&)
-                        -> absl::StatusOr<std::vector<NamedDigest>> {
+          .WillOnce([this, failure = status("table digests")](
+                        auto&) -> absl::StatusOr<std::vector<NamedDigest>> {
             if (on_table_) on_table_();
             if (!failure.ok()) return failure;
             return table_;
           });
-      EXPECT_CALL(source_, ReferenceDigest(_))
-          .WillRepeatedly([](int tensor) { return base::Digest128{static_cast<uint64_t>(tensor), 9}; });
+      EXPECT_CALL(source_, ReferenceDigest(_)).WillRepeatedly([](int tensor) {
+        return base::Digest128{static_cast<uint64_t>(tensor), 9};
+      });
     }
     if (end < StepIndex("finish")) return;
     EXPECT_CALL(generation_, Finish(kVersion, _))
@@ -235,11 +239,13 @@ class SyncDriverTest : public ::testing::Test {
   }
 
   void ExpectAbort(absl::Status far_end = absl::OkStatus()) {
-    EXPECT_CALL(link_, Abort(_, _)).InSequence(order_).WillOnce([this, far_end](auto& why, auto& scope) {
-      aborted_with_ = why;
-      EXPECT_FALSE(scope.cancelled()) << "what is done after a failure has a scope of its own";
-      return far_end;
-    });
+    EXPECT_CALL(link_, Abort(_, _))
+        .InSequence(order_)
+        .WillOnce([this, far_end](auto& why, auto& scope) {
+          aborted_with_ = why;
+          EXPECT_FALSE(scope.cancelled()) << "what is done after a failure has a scope of its own";
+          return far_end;
+        });
   }
   void ExpectCleanupResume() {
     EXPECT_CALL(generation_, Resume(_)).InSequence(order_).WillOnce([](auto& scope) {
@@ -318,7 +324,9 @@ TEST_F(SyncDriverTest, AnEngineThatCannotTellIsNeverCountedAsEqual) {
   EXPECT_CALL(generation_, TableDigests(_))
       .InSequence(order_)
       .WillOnce(Return(absl::UnimplementedError("its parameters are fused")));
-  EXPECT_CALL(generation_, Finish(kVersion, _)).InSequence(order_).WillOnce(Return(absl::OkStatus()));
+  EXPECT_CALL(generation_, Finish(kVersion, _))
+      .InSequence(order_)
+      .WillOnce(Return(absl::OkStatus()));
   EXPECT_CALL(generation_, Resume(_)).InSequence(order_).WillOnce(Return(absl::OkStatus()));
   const SyncResult result = Run();
   ASSERT_THAT(result.status, IsOk());
@@ -347,7 +355,8 @@ TEST_P(FailureTest, StopsThereTellsTheFarEndAndResumesOnlyWithoutAByteSent) {
     EXPECT_THAT(result.status.message(),
                 HasSubstr(absl::StrCat("bucket ", std::string(1, bucket), " of 3")));
   }
-  EXPECT_EQ(aborted_with_.code(), open ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kOk);
+  EXPECT_EQ(aborted_with_.code(),
+            open ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kOk);
 }
 
 INSTANTIATE_TEST_SUITE_P(At, FailureTest, ::testing::ValuesIn(kSteps), [](const auto& info) {
@@ -448,16 +457,17 @@ TEST_F(SyncDriverTest, ATableThatDiffersPublishesNothingAndNamesTheTensor) {
 
 TEST_F(SyncDriverTest, AReceiptThatDisagreesIsDataLoss) {
   const Receipt good = receipt_;
-  for (const Receipt& receipt : {Receipt{1, good.buckets, good.bytes},
-                                 Receipt{good.tensors, 2, good.bytes},
-                                 Receipt{good.tensors, good.buckets, 159}, Receipt{}}) {
+  for (const Receipt& receipt :
+       {Receipt{1, good.buckets, good.bytes}, Receipt{good.tensors, 2, good.bytes},
+        Receipt{good.tensors, good.buckets, 159}, Receipt{}}) {
     receipt_ = receipt;
     ExpectUntil("commit", absl::OkStatus());
     ExpectAbort();
-    EXPECT_THAT(Run().status,
-                StatusIs(absl::StatusCode::kDataLoss,
-                         HasSubstr(absl::StrCat(receipt.tensors, " tensors, ", receipt.bytes,
-                                                " bytes, ", receipt.buckets, " buckets of 2, 160, 3"))));
+    EXPECT_THAT(
+        Run().status,
+        StatusIs(absl::StatusCode::kDataLoss,
+                 HasSubstr(absl::StrCat(receipt.tensors, " tensors, ", receipt.bytes, " bytes, ",
+                                        receipt.buckets, " buckets of 2, 160, 3"))));
     StartOver();
   }
 }
@@ -486,7 +496,9 @@ TEST_F(SyncDriverTest, ADeadlineThatHasPassedAtTheStartSendsNothing) {
 TEST_F(SyncDriverTest, ACancellationDuringTheTransferIsTheCause) {
   verify_ = false;
   ExpectUntil("commit", absl::OkStatus());
-  on_commit_ = [this](auto&) { scope_.Cancel(absl::AbortedError("the synchronizer was shut down")); };
+  on_commit_ = [this](auto&) {
+    scope_.Cancel(absl::AbortedError("the synchronizer was shut down"));
+  };
   ExpectAbort();
   EXPECT_THAT(Run().status, StatusIs(absl::StatusCode::kAborted, HasSubstr("shut down")));
 }

@@ -139,8 +139,8 @@ class TableReceiver : public WeightReceiver {
       const refit::TensorView& actual = table_.view(*table_.info().Find(name));
       if (expected.num_bytes() != actual.num_bytes() ||
           (expected.num_bytes() > 0 &&
-           std::memcmp(expected.data(), actual.data(),
-                       static_cast<size_t>(expected.num_bytes())) != 0)) {
+           std::memcmp(expected.data(), actual.data(), static_cast<size_t>(expected.num_bytes())) !=
+               0)) {
         return absl::DataLossError(absl::StrCat("'", name, "' is not what was sent"));
       }
     }
@@ -295,7 +295,9 @@ TEST_P(LinkConformanceTest, ScalarsAndTensorsOfNoElementsArrive) {
            {{"scalar", {}, refit::DType::kF32}},
            {{"empty", {0}, refit::DType::kF32}},
            {{"empty", {5, 0, 3}, refit::DType::kBF16}, {"also", {0, 0}, refit::DType::kF4}},
-           {{"empty", {0}, refit::DType::kU8}, {"one", {}, refit::DType::kU8}, {"e", {0}, refit::DType::kF64}}}) {
+           {{"empty", {0}, refit::DType::kU8},
+            {"one", {}, refit::DType::kU8},
+            {"e", {0}, refit::DType::kF64}}}) {
     Pair pair(GetParam(), Info(specs));
     ASSERT_THAT(pair.sender.Hello(), IsOk());
     ASSERT_THAT(pair.sender.Sync(1), IsOk());
@@ -316,7 +318,8 @@ TEST_P(LinkConformanceTest, ATensorLargerThanASlotAndThanTheWholeRingArrives) {
 TEST_P(LinkConformanceTest, TwentyThousandTinyTensorsArrive) {
   std::vector<refit::TensorSpec> specs;
   for (int i = 0; i < 20'000; ++i) {
-    specs.push_back({absl::StrCat("model.layers.", i, ".weight"), {1 + i % 17}, refit::DType::kBF16});
+    specs.push_back(
+        {absl::StrCat("model.layers.", i, ".weight"), {1 + i % 17}, refit::DType::kBF16});
   }
   Pair pair(GetParam(), Info(std::move(specs)), {4, 64 << 10});
   ASSERT_THAT(pair.sender.Hello(), IsOk());
@@ -402,10 +405,11 @@ TEST_P(LinkConformanceTest, AReceiverThatFailsAtALoadIsHeardWithItsTensorAndItsT
     pair.receiver.fail_load = absl::ResourceExhaustedError("CUDA out of \"memory\"");
     pair.receiver.fail_load_at = load;
     const absl::Time start = absl::Now();
-    EXPECT_THAT(pair.sender.Sync(1),
-                StatusIs(absl::StatusCode::kResourceExhausted,
-                         AllOf(HasSubstr("CUDA out of \"memory\""), HasSubstr("bucket "),
-                               AnyOf(HasSubstr("'first'"), HasSubstr("'second'"), HasSubstr("'last'")))))
+    EXPECT_THAT(
+        pair.sender.Sync(1),
+        StatusIs(absl::StatusCode::kResourceExhausted,
+                 AllOf(HasSubstr("CUDA out of \"memory\""), HasSubstr("bucket "),
+                       AnyOf(HasSubstr("'first'"), HasSubstr("'second'"), HasSubstr("'last'")))))
         << load;
     EXPECT_LT(absl::Now() - start, kAtOnce);
     EXPECT_THAT(pair.receiver.TakeCalls(), ElementsAre("begin 1", "abort"));

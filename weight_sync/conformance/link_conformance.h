@@ -1,9 +1,9 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The contract of Link and of WeightReceiver's caller, as tests that every transport registers into.
-// A transport says how to make a link together with its far end around a given receiver; the tests
-// drive the link as the driver does and look at what the receiver was given.
+// The contract of Link and of WeightReceiver's caller, as tests that every transport registers
+// into. A transport says how to make a link together with its far end around a given receiver; the
+// tests drive the link as the driver does and look at what the receiver was given.
 //
 //   INSTANTIATE_TEST_SUITE_P(Ipc, LinkConformanceTest, ::testing::Values(LinkConformanceParams{
 //       "Ipc", [](WeightReceiver* receiver, const LinkSettings& settings) { ... }}));

@@ -1,8 +1,8 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What is the IPC transport's own: its messages, its ring, its shared memory. What every link does is
-// in ipc_link_conformance_test.
+// What is the IPC transport's own: its messages, its ring, its shared memory. What every link does
+// is in ipc_link_conformance_test.
 
 #include "weight_sync/ipc/ipc_link.h"
 
@@ -102,9 +102,9 @@ TEST_F(IpcLinkTest, ARestartedEngineIsFoundByTheNextHello) {
   host_.reset();
   auto host = fakes::EngineHost::Start(endpoint_.path(), *info_, {}, {});
   ASSERT_THAT(host, IsOk());
-  EXPECT_THAT(link.Begin({1, static_cast<int64_t>(buckets_.size()), refit::PlanDigest(buckets_)},
-                         scope_),
-              StatusIs(absl::StatusCode::kUnavailable, HasSubstr(endpoint_.path())));
+  EXPECT_THAT(
+      link.Begin({1, static_cast<int64_t>(buckets_.size()), refit::PlanDigest(buckets_)}, scope_),
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr(endpoint_.path())));
   EXPECT_FALSE(link.connected());
   EXPECT_THAT(link.Hello(*info_, scope_), IsOk());
   EXPECT_TRUE(link.connected());
@@ -189,8 +189,9 @@ TEST_F(IpcConsumerTest, ImpossibleRingsAreRefused) {
                               {4, std::numeric_limits<int64_t>::max()}};
   for (const RingLayout& ring : rings) {
     hello_.ring = ring;
-    EXPECT_THAT(Hello(), StatusIs(absl::StatusCode::kInvalidArgument,
-                                  HasSubstr(absl::StrCat(ring.slots, " slots of ", ring.slot_bytes))));
+    EXPECT_THAT(Hello(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr(absl::StrCat(ring.slots, " slots of ", ring.slot_bytes))));
   }
 }
 

@@ -34,11 +34,11 @@ namespace {
 
 using ::absl_testing::IsOk;
 using ::absl_testing::StatusIs;
-using ::weight_sync::fakes::EngineFault;
-using ::weight_sync::fakes::LinkFault;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::weight_sync::fakes::EngineFault;
+using ::weight_sync::fakes::LinkFault;
 
 // A policy and a generation that note the calls of both sides in one order.
 class Calls {
@@ -200,8 +200,8 @@ TEST_F(IpcWeightSynchronizerTest, ASyncThatWasNotNeededIsDoneAllTheSame) {
 TEST_F(IpcWeightSynchronizerTest, AMarkDuringASyncLeavesItStale) {
   StartEngine();
   IpcWeightSynchronizer* marked = nullptr;
-  auto synchronizer = Make({{/*sync=*/0, /*bucket=*/5, LinkFault::Do::kCall,
-                             [&] { marked->MarkStale(); }}});
+  auto synchronizer =
+      Make({{/*sync=*/0, /*bucket=*/5, LinkFault::Do::kCall, [&] { marked->MarkStale(); }}});
   marked = synchronizer.get();
   ASSERT_THAT(synchronizer->InitCommunicator(), IsOk());
   auto report = synchronizer->SyncWeights();
@@ -306,14 +306,14 @@ TEST_F(IpcWeightSynchronizerTest, ShutdownDuringASyncEndsItAndLeavesTheEngineDir
   StartEngine();
   IpcWeightSynchronizer* ending = nullptr;
   std::thread shutting_down;
-  auto synchronizer = Make({{0, 5, LinkFault::Do::kCall, [&] {
-                               shutting_down = std::thread([&] { EXPECT_THAT(ending->Shutdown(), IsOk()); });
-                               // Until it has taken hold.
-                               while (!absl::StrContains(ending->InitCommunicator().message(),
-                                                         "after Shutdown")) {
-                                 std::this_thread::yield();
-                               }
-                             }}});
+  auto synchronizer =
+      Make({{0, 5, LinkFault::Do::kCall, [&] {
+               shutting_down = std::thread([&] { EXPECT_THAT(ending->Shutdown(), IsOk()); });
+               // Until it has taken hold.
+               while (!absl::StrContains(ending->InitCommunicator().message(), "after Shutdown")) {
+                 std::this_thread::yield();
+               }
+             }}});
   ending = synchronizer.get();
   ASSERT_THAT(synchronizer->InitCommunicator(), IsOk());
   const absl::Time start = absl::Now();
@@ -341,9 +341,8 @@ TEST_F(IpcWeightSynchronizerTest, ThePhasesFollowTheirOrder) {
   auto synchronizer = Make();
   ASSERT_THAT(synchronizer->InitCommunicator(), IsOk());
   ASSERT_THAT(synchronizer->SyncWeights(), IsOk());
-  EXPECT_THAT(calls_.Take(),
-              ElementsAre("offload before", "prepare weights", "begin 0", "finish 0",
-                          "offload after", "prepare kv_cache", "resume"));
+  EXPECT_THAT(calls_.Take(), ElementsAre("offload before", "prepare weights", "begin 0", "finish 0",
+                                         "offload after", "prepare kv_cache", "resume"));
   ExpectEngineAnswersAsThePolicy(0);  // awake too
 }
 
@@ -355,8 +354,7 @@ TEST_F(IpcWeightSynchronizerTest, DeepVerificationIsRunAtEveryNthSyncTheFirstInc
   for (int i = 0; i < 7; ++i) {
     auto report = synchronizer->SyncWeights();
     ASSERT_THAT(report, IsOk());
-    EXPECT_EQ(report->verification,
-              i % 3 == 0 ? Verification::kEqual : Verification::kNotRun);
+    EXPECT_EQ(report->verification, i % 3 == 0 ? Verification::kEqual : Verification::kNotRun);
   }
 }
 
@@ -465,33 +463,52 @@ TEST_P(FailingSyncTest, UndoesThePhasesOnceStaysStaleAndTheNextSyncIsWhole) {
   EXPECT_EQ(policy_->offloads_after, 2);
 }
 
+Failure WithPolicy(Failure failure, absl::Status offload_before, absl::Status offload_after) {
+  failure.offload_before = std::move(offload_before);
+  failure.offload_after = std::move(offload_after);
+  return failure;
+}
+Failure WithStep(Failure failure) {
+  failure.step_during_transfer = true;
+  return failure;
+}
+Failure Published(Failure failure) {
+  failure.published = true;
+  return failure;
+}
+
 std::vector<Failure> Failures() {
   using At = EngineFault::At;
   using Code = absl::StatusCode;
+  const absl::Status ok, full = absl::ResourceExhaustedError("memory is full");
+  const LinkFault flip{/*sync=*/1, /*bucket=*/4, LinkFault::Do::kFlipBit};
+  const LinkFault lose{/*sync=*/1, /*bucket=*/7, LinkFault::Do::kLoseBytes};
+  EngineFault drop = FailAt(At::kLoad);
+  drop.action = EngineFault::Do::kDrop;
+  drop.tensor = "b";
   return {
-      {"PolicyCannotOffload", Code::kResourceExhausted, "OffloadBeforeRefit: host memory", false, {}, {},
-       absl::ResourceExhaustedError("host memory")},
-      {"PolicyCannotReload", Code::kResourceExhausted, "OffloadAfterRefit: device memory", true, {}, {},
-       absl::OkStatus(), absl::ResourceExhaustedError("device memory"), false, true},
+      WithPolicy({"CannotOffload", Code::kResourceExhausted, "BeforeRefit: memory is full", false},
+                 full, ok),
+      Published(
+          WithPolicy({"CannotReload", Code::kResourceExhausted, "AfterRefit: memory is full", true},
+                     ok, full)),
       {"EngineBegin", Code::kInternal, "as scripted", false, {FailAt(At::kBegin)}},
       {"FirstLoad", Code::kInternal, "loading 'a': as scripted", true, {FailAt(At::kLoad, 0)}},
       {"MiddleLoad", Code::kInternal, "as scripted", true, {FailAt(At::kLoad, 4)}},
       {"End", Code::kInternal, "as scripted", true, {FailAt(At::kEnd)}},
       {"Digests", Code::kInternal, "deep verification", true, {FailAt(At::kDigests)}},
       {"Finish", Code::kInternal, "publishing", true, {FailAt(At::kFinish)}},
-      {"Resume", Code::kInternal, "resuming the engine", true, {FailAt(At::kResume)}, {},
-       absl::OkStatus(), absl::OkStatus(), false, true},
-      {"FlippedBit", Code::kDataLoss, "buckets differ from the trainer's: 4", true, {},
-       {{1, 4, LinkFault::Do::kFlipBit}}},
-      {"LostBytes", Code::kDataLoss, "buckets differ from the trainer's: 7", true, {},
-       {{1, 7, LinkFault::Do::kLoseBytes}}},
-      {"DroppedTensor", Code::kDataLoss, "deep verification", true,
-       {{1, At::kLoad, 0, EngineFault::Do::kDrop, "", "b", ""}}},
-      {"OverlappingStep", Code::kAborted, "optimizer step overlapped", true, {}, {},
-       absl::OkStatus(), absl::OkStatus(), true},
-      {"BothSides", Code::kInternal,
-       "as scripted; then the policy's OffloadAfterRefit: device memory", true,
-       {FailAt(At::kEnd)}, {}, absl::OkStatus(), absl::ResourceExhaustedError("device memory")},
+      Published({"Resume", Code::kInternal, "resuming the engine", true, {FailAt(At::kResume)}}),
+      {"FlippedBit", Code::kDataLoss, "differ from the trainer's: 4", true, {}, {flip}},
+      {"LostBytes", Code::kDataLoss, "differ from the trainer's: 7", true, {}, {lose}},
+      {"DroppedTensor", Code::kDataLoss, "deep verification", true, {drop}},
+      WithStep({"OverlappingStep", Code::kAborted, "optimizer step overlapped", true}),
+      WithPolicy({"BothSides",
+                  Code::kInternal,
+                  "as scripted; then the policy's OffloadAfterRefit: memory is full",
+                  true,
+                  {FailAt(At::kEnd)}},
+                 ok, full),
   };
 }
 

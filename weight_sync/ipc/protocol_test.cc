@@ -85,8 +85,8 @@ TEST(IpcProtocolTest, EveryStatusReadsBackAsItWasWritten) {
 TEST(IpcProtocolTest, AStatusWhoseTextIsNoUtf8StillReachesTheOtherSide) {
   absl::Status read;
   ASSERT_THAT(StatusFromJson(StatusToJson(absl::InternalError("bad \xFF byte")), read), IsOk());
-  EXPECT_THAT(read, StatusIs(absl::StatusCode::kInternal,
-                             AllOf(HasSubstr("bad "), HasSubstr(" byte"))));
+  EXPECT_THAT(read,
+              StatusIs(absl::StatusCode::kInternal, AllOf(HasSubstr("bad "), HasSubstr(" byte"))));
 }
 
 TEST(IpcProtocolTest, AnotherProtocolVersionIsNamedWhateverElseTheHelloHolds) {
@@ -98,16 +98,16 @@ TEST(IpcProtocolTest, AnotherProtocolVersionIsNamedWhateverElseTheHelloHolds) {
 // Reads `text` as every message; each must be refused or read, never throw.
 void ReadAll(const std::string& text) {
   absl::Status status;
-  for (const absl::Status& read :
-       {HelloFromJson(text).status(), BeginFromJson(text).status(), ReceiptFromJson(text).status(),
-        StatusFromJson(text, status)}) {
+  for (const absl::Status& read : {HelloFromJson(text).status(), BeginFromJson(text).status(),
+                                   ReceiptFromJson(text).status(), StatusFromJson(text, status)}) {
     EXPECT_TRUE(read.ok() || absl::IsInvalidArgument(read)) << text << "\n" << read;
   }
 }
 
 TEST(IpcProtocolTest, MalformedMessagesAreRefused) {
-  for (const char* text : {"", "{", "null", "[]", "7", "\"hello\"", "{}", "\xFF", "{\"protocol\": 1}",
-                           "{\"protocol\": \"1\"}", "{\"code\": 1, \"message\": 2}"}) {
+  for (const char* text :
+       {"", "{", "null", "[]", "7", "\"hello\"", "{}", "\xFF", "{\"protocol\": 1}",
+        "{\"protocol\": \"1\"}", "{\"code\": 1, \"message\": 2}"}) {
     EXPECT_THAT(HelloFromJson(text), StatusIs(absl::StatusCode::kInvalidArgument)) << text;
     EXPECT_THAT(BeginFromJson(text), StatusIs(absl::StatusCode::kInvalidArgument)) << text;
     EXPECT_THAT(ReceiptFromJson(text), StatusIs(absl::StatusCode::kInvalidArgument)) << text;

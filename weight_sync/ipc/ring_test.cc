@@ -174,7 +174,8 @@ TEST(RingTest, SlotsLieBehindTheControlBlockOnPagesOfTheirOwn) {
 }
 
 TEST(RingTest, NoWakeUpIsLost) {
-  // Each slot is a handover in both directions. A lost wake-up would cost its sleeper a whole slice.
+  // Each slot is a handover in both directions. A lost wake-up would cost its sleeper a whole
+  // slice.
   constexpr uint64_t kCount = kSanitized ? 10'000 : 30'000;
   Ring ring(1);
   const absl::Time start = absl::Now();

@@ -57,8 +57,8 @@ int RunServer() {
   return 0;
 }
 
-// Reports what the library's own client says, then what the server answers to a client that does not
-// look whose server it is.
+// Reports what the library's own client says, then what the server answers to a client that does
+// not look whose server it is.
 int RunClient() {
   BecomeNobody();
   const std::string path = fakes::ChildConfig();

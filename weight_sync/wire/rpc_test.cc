@@ -32,11 +32,11 @@ namespace {
 
 using ::absl_testing::IsOk;
 using ::absl_testing::StatusIs;
-using ::weight_sync::fakes::ChildProcess;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::weight_sync::fakes::ChildProcess;
 
-constexpr absl::Duration kLong = absl::Minutes(2);   // no call that succeeds comes near it
+constexpr absl::Duration kLong = absl::Minutes(2);          // no call that succeeds comes near it
 constexpr absl::Duration kShort = absl::Milliseconds(100);  // of calls that are to run out of time
 
 base::Deadline Long() { return base::Deadline::After(kLong); }
@@ -55,8 +55,8 @@ class TestService : public RpcService {
       return responder.Reply(RpcReply{std::move(request.body), std::move(request.attachment)});
     }
     if (request.method == "fail") {  // body: the code; attachment: the text
-      return responder.Reply(absl::Status(static_cast<absl::StatusCode>(request.body[0]),
-                                          request.attachment));
+      return responder.Reply(
+          absl::Status(static_cast<absl::StatusCode>(request.body[0]), request.attachment));
     }
     if (request.method == "drop") return;
     if (request.method == "replace") {  // drops the one, then the other
@@ -213,8 +213,8 @@ TEST_F(RpcInOneProcessTest, BodyAndAttachmentCrossUnchanged) {
 TEST_F(RpcInOneProcessTest, AServicesErrorCrossesWithCodeAndText) {
   for (char code = 1; code <= 16; ++code) {
     auto reply = Call(*client_, "fail", std::string(1, code), "layer 3 is \"broken\"");
-    EXPECT_THAT(reply, StatusIs(static_cast<absl::StatusCode>(code),
-                                "engine: layer 3 is \"broken\""));
+    EXPECT_THAT(reply,
+                StatusIs(static_cast<absl::StatusCode>(code), "engine: layer 3 is \"broken\""));
   }
 }
 
@@ -296,7 +296,8 @@ TEST_F(RpcInOneProcessTest, TheClientHasLeftWhenItsLastConnectionHas) {
 }
 
 TEST_F(RpcInOneProcessTest, AReplyAfterTheServersEndIsHarmless) {
-  EXPECT_THAT(Call(*client_, "hold", "", "", kShort), StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_THAT(Call(*client_, "hold", "", "", kShort),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
   server_.reset();
   for (RpcResponder& responder : service_.TakeHeld()) responder.Reply(RpcReply{"too late", ""});
   EXPECT_TRUE(service_.gone().empty());
@@ -322,10 +323,9 @@ TEST_F(RpcInOneProcessTest, ASuccessorOfTheServerInTheSameProcessIsAnotherPeer) 
 
 TEST_F(RpcTest, ConnectWithoutAServerIsUnavailableAndNamesThePath) {
   const absl::Time start = absl::Now();
-  EXPECT_THAT(Connect(kShort),
-              StatusIs(absl::StatusCode::kUnavailable,
-                       AllOf(HasSubstr("engine"), HasSubstr(endpoint_.path()),
-                             HasSubstr("there is no such socket"))));
+  EXPECT_THAT(Connect(kShort), StatusIs(absl::StatusCode::kUnavailable,
+                                        AllOf(HasSubstr("engine"), HasSubstr(endpoint_.path()),
+                                              HasSubstr("there is no such socket"))));
   // Also that the end of a client whose message was never sent waits for nothing.
   EXPECT_LT(absl::Now() - start, kLong / 4);
 }
@@ -440,8 +440,8 @@ TEST_P(HolderTest, OthersAreRefusedByNameUntilItHasLeftOrDied) {
   auto holder = StartChild(kClientRole);
   ASSERT_THAT(holder, IsOk());
   ASSERT_EQ(holder->second, "OK");
-  const auto refused = AllOf(
-      HasSubstr(endpoint_.path()), HasSubstr(absl::StrCat("trainer (pid ", holder->first.pid(), ")")));
+  const auto refused = AllOf(HasSubstr(endpoint_.path()),
+                             HasSubstr(absl::StrCat("trainer (pid ", holder->first.pid(), ")")));
   auto second = StartChild(kClientRole);
   ASSERT_THAT(second, IsOk());
   EXPECT_THAT(second->second, AllOf(HasSubstr("FAILED_PRECONDITION"), refused,
@@ -459,8 +459,8 @@ TEST_P(HolderTest, OthersAreRefusedByNameUntilItHasLeftOrDied) {
   ASSERT_THAT(third, IsOk());
   EXPECT_EQ(third->second, "OK");
   EXPECT_THAT(service.AwaitGone(1),
-              ::testing::ElementsAre(StatusIs(killed ? absl::StatusCode::kUnavailable
-                                                     : absl::StatusCode::kOk)));
+              ::testing::ElementsAre(
+                  StatusIs(killed ? absl::StatusCode::kUnavailable : absl::StatusCode::kOk)));
 }
 
 TEST_P(HolderTest, ItsEndIsTold) {

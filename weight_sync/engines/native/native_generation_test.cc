@@ -225,7 +225,8 @@ TEST_F(NativeGenerationTest, PreparingWhatIsAwakeSendsNoMessage) {
   // Only what is not known to be awake.
   ASSERT_THAT(generation.PrepareForGeneration(kAllTags, scope_), IsOk());
   EXPECT_THAT(host.engine.TakeCalls(), ElementsAre("prepare weights"));
-  for (int i = 0; i < 3; ++i) ASSERT_THAT(generation.PrepareForGeneration(kAllTags, scope_), IsOk());
+  for (int i = 0; i < 3; ++i)
+    ASSERT_THAT(generation.PrepareForGeneration(kAllTags, scope_), IsOk());
   EXPECT_THAT(host.engine.TakeCalls(), IsEmpty());
   // A sync keeps them awake.
   ASSERT_THAT(Update(generation, *host.fake, 1), IsOk());
@@ -325,9 +326,8 @@ int RunTrainer() {
   const std::string path = fakes::ChildConfig();
   base::CancelScope scope(Long());
   NativeGeneration generation(path);
-  std::thread asking([&] {
-    fakes::ReportLine(generation.TableDigests(scope).status().ToString());
-  });
+  std::thread asking(
+      [&] { fakes::ReportLine(generation.TableDigests(scope).status().ToString()); });
   fakes::WaitForParent();
   scope.Cancel(absl::AbortedError("the trainer was told to leave"));
   asking.join();
@@ -351,7 +351,8 @@ TEST_P(TrainerGoneTest, TheCallThatRunsIsCancelledAndTheNextTrainerServed) {
   const absl::Time start = absl::Now();
   const absl::Status end = host.engine.AwaitSlowEnd();
   if (killed) {
-    EXPECT_THAT(end, StatusIs(absl::StatusCode::kUnavailable, HasSubstr(absl::StrCat("pid ", pid))));
+    EXPECT_THAT(end,
+                StatusIs(absl::StatusCode::kUnavailable, HasSubstr(absl::StrCat("pid ", pid))));
   } else {
     EXPECT_THAT(end, StatusIs(absl::StatusCode::kAborted, HasSubstr("trainer left")));
   }

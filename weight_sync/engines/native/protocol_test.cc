@@ -35,8 +35,8 @@ const std::vector<NamedDigest> kDigests = {{"a \"quoted\" name", {1, 2}},
                                            {"z", {~uint64_t{0}, uint64_t{1} << 63}}};
 
 TEST(NativeProtocolTest, ARequestReadsBackAsItWasWritten) {
-  const RequestBody body{1 << 30, std::numeric_limits<Version>::max(),
-                         {MemoryTag::kWeights, MemoryTag::kKvCache}};
+  const RequestBody body{
+      1 << 30, std::numeric_limits<Version>::max(), {MemoryTag::kWeights, MemoryTag::kKvCache}};
   const auto read = RequestFromJson(ToJson(body));
   ASSERT_THAT(read, IsOk());
   EXPECT_EQ(read->timeout_ms, body.timeout_ms);
@@ -45,7 +45,8 @@ TEST(NativeProtocolTest, ARequestReadsBackAsItWasWritten) {
 }
 
 TEST(NativeProtocolTest, AStateReadsBackAsItWasWritten) {
-  for (const std::optional<Version> version : {std::optional<Version>(41), std::optional<Version>()}) {
+  for (const std::optional<Version> version :
+       {std::optional<Version>(41), std::optional<Version>()}) {
     EngineState state = SomeState();
     state.version = version;
     const auto read = StateFromJson(ToJson(state));
@@ -84,8 +85,9 @@ TEST(NativeProtocolTest, MalformedMessagesAreRefused) {
     EXPECT_THAT(StateFromJson(text), StatusIs(absl::StatusCode::kInvalidArgument)) << text;
     EXPECT_THAT(DigestsFromJson(text), StatusIs(absl::StatusCode::kInvalidArgument)) << text;
   }
-  EXPECT_THAT(RequestFromJson(R"({"timeout_ms": 1, "version": 1, "tags": ["weights", "optimizer"]})"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("optimizer")));
+  EXPECT_THAT(
+      RequestFromJson(R"({"timeout_ms": 1, "version": 1, "tags": ["weights", "optimizer"]})"),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("optimizer")));
   for (const char* tags : {"\"weights\"", "7", "null", "{\"a\": \"weights\"}", "[7]"}) {
     const std::string text =
         std::string(R"({"timeout_ms": 1, "version": 1, "tags": )") + tags + "}";
