@@ -42,6 +42,8 @@ void IpcConsumer::Handle(wire::RpcRequest request, wire::RpcResponder responder)
 void IpcConsumer::PeerGone(const absl::Status& why) {
   EndUpdate(why.ok() ? absl::AbortedError("the trainer left") : why).IgnoreError();
   session_.reset();
+  // A trainer that died during the hand-over left its ring's name behind.
+  if (!why.ok()) base::SweepSharedMemory();
 }
 
 absl::StatusOr<wire::RpcReply> IpcConsumer::Hello(const wire::RpcRequest& request) {
@@ -175,8 +177,8 @@ absl::Status IpcConsumer::DrainBuckets() {
     if (update_->begin.plan.wire_digests) {
       session_->digests[b] = base::DigestOf(filled->data, static_cast<size_t>(filled->used));
     }
-    WS_RETURN_IF_ERROR(
-        base::Prefixed(absl::StrCat("bucket ", b), LoadBucket(bucket, filled->data)));
+    const absl::Status loaded = LoadBucket(bucket, filled->data);
+    if (!loaded.ok()) return base::Prefixed(absl::StrCat("bucket ", b), loaded);
     session_->ring.Release();
   }
   return absl::OkStatus();

@@ -72,15 +72,22 @@ absl::Status IpcLink::Begin(const TransferPlan& plan, const base::CancelScope& s
   body.plan = plan;
   body.position = ring_->position();
   body.timeout_ms = scope.deadline().remaining_ms();
-  return Call(kBegin, ToJson(body), "", scope).status();
+  const absl::Status begun = Call(kBegin, ToJson(body), "", scope).status();
+  // The engine may have forgotten this connection for another one's hello: the next sync says hello.
+  if (absl::IsFailedPrecondition(begun)) client_.reset();
+  return begun;
 }
 
 absl::StatusOr<refit::DeviceSpan> IpcLink::Acquire(int64_t, const base::CancelScope& scope) {
   if (client_ == nullptr || !ring_.has_value()) {
     return absl::FailedPreconditionError("the link has no connection");
   }
-  WS_ASSIGN_OR_RETURN(std::byte* const slot, ring_->Acquire({&scope, &client_->peer()}));
-  return refit::DeviceSpan{slot, layout_.slot_bytes, refit::Device::Host()};
+  const base::PeerProcess& engine = client_->peer();
+  const absl::StatusOr<std::byte*> slot = ring_->Acquire({&scope, &engine});
+  if (slot.ok()) return refit::DeviceSpan{*slot, layout_.slot_bytes, refit::Device::Host()};
+  // A cancellation has its own cause, and a death names the engine already.
+  if (scope.cancelled() || absl::IsUnavailable(slot.status())) return slot.status();
+  return base::Prefixed(engine.name(), slot.status());
 }
 
 absl::Status IpcLink::Submit(int64_t bucket, int64_t used, const refit::Event& filled,
