@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 
 namespace weight_sync::fakes {
@@ -24,6 +25,16 @@ NLOHMANN_JSON_SERIALIZE_ENUM(EngineFault::Do, {{EngineFault::Do::kFail, "fail"},
                                                {EngineFault::Do::kExit, "exit"},
                                                {EngineFault::Do::kDrop, "drop"},
                                                {EngineFault::Do::kSwap, "swap"}})
+
+// from_json takes a name that it does not know for the first one.
+template <typename Enum>
+absl::Status Read(const nlohmann::json& name, Enum& value) {
+  from_json(name, value);
+  nlohmann::json understood;
+  to_json(understood, value);
+  if (understood == name) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("fault script: unknown ", name.dump()));
+}
 
 }  // namespace
 
@@ -50,9 +61,9 @@ absl::StatusOr<std::vector<EngineFault>> FaultsFromJson(absl::string_view text) 
     for (const nlohmann::json& entry : nlohmann::json::parse(text.begin(), text.end())) {
       EngineFault fault;
       fault.update = entry.value("update", fault.update);
-      from_json(entry.at("at"), fault.at);
+      WS_RETURN_IF_ERROR(Read(entry.at("at"), fault.at));
       fault.load = entry.value("load", fault.load);
-      from_json(entry.at("do"), fault.action);
+      WS_RETURN_IF_ERROR(Read(entry.at("do"), fault.action));
       fault.text = entry.value("text", "");
       fault.tensor = entry.value("tensor", "");
       fault.other = entry.value("other", "");

@@ -4,6 +4,7 @@
 #include "fakes/fake_engine.h"
 
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <memory>
@@ -33,7 +34,8 @@ absl::Status CarryOut(const EngineFault& fault) {
       ::raise(SIGSTOP);
       break;
     case EngineFault::Do::kExit:
-      ::_exit(0);
+      ::syscall(SYS_exit_group, 0);  // _exit(2) is not told apart from a leak by thread sanitizers
+      break;
     case EngineFault::Do::kDrop:
     case EngineFault::Do::kSwap:
       break;  // Destination()'s
@@ -112,12 +114,14 @@ absl::Status FakeEngine::BeginUpdate(Version version) {
   receiving_ = true;
   complete_ = false;
   loads_ = 0;
+  loaded_bytes_ = 0;
   load_faults_.clear();
   for (const EngineFault& fault : faults_) {
     if (fault.at == EngineFault::At::kLoad && (fault.update == updates_ || fault.update < 0)) {
       load_faults_.push_back(fault);
     }
   }
+  loading_ = true;
   return absl::OkStatus();
 }
 
@@ -134,7 +138,14 @@ std::optional<int> FakeEngine::Destination(int tensor) const {
 
 absl::Status FakeEngine::Load(int tensor, const refit::Box& box,
                               absl::Span<const std::byte> bytes) {
-  const int64_t load = loads_++;
+  if (!loading_) {
+    absl::MutexLock lock(&mutex_);
+    return absl::FailedPreconditionError(absl::StrCat("no transfer is open: ", Describe()));
+  }
+  const int64_t load = loads_;
+  loads_.store(load + 1, std::memory_order_relaxed);
+  loaded_bytes_.store(loaded_bytes_ + static_cast<int64_t>(bytes.size()),
+                      std::memory_order_relaxed);
   if (!load_faults_.empty()) {
     for (const EngineFault& fault : load_faults_) {
       if (fault.load == load) WS_RETURN_IF_ERROR(CarryOut(fault));
@@ -153,6 +164,12 @@ absl::Status FakeEngine::EndUpdate(Version version) {
     return absl::FailedPreconditionError(
         absl::StrCat("no end of version ", version, ": ", Describe()));
   }
+  loading_ = false;
+  if (loaded_bytes_ != table_.info().total_bytes()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("no end of version ", version, ": ", loaded_bytes_.load(), " of ",
+                     table_.info().total_bytes(), " bytes were loaded"));
+  }
   WS_RETURN_IF_ERROR(Trip(EngineFault::At::kEnd));
   complete_ = true;
   return absl::OkStatus();
@@ -170,6 +187,7 @@ void FakeEngine::CloseUpdate(bool published) {
   if (receiving_ && loads_ > 0) dirty_ = !published;
   update_.reset();
   receiving_ = complete_ = false;
+  loading_ = false;
 }
 
 absl::Status FakeEngine::Finish(Version version, const base::CancelScope&) {

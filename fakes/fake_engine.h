@@ -5,7 +5,7 @@
 // transport loads into, the phases and versions of a real one, and faults scripted by data. It keeps
 // the contracts of WeightReceiver and Generation to the letter and refuses, naming its state, what
 // they do not allow; tests of transports and of the driver run against it, in one process or as a
-// process of its own (fake_engine_main.cc).
+// process of its own (engine_process.h).
 //
 // Answer() stands for a rollout: a digest over the whole table, labelled with the version that the
 // engine claims to answer with. It is refused while the engine is paused, dirty, asleep, or has never
@@ -17,6 +17,7 @@
 #ifndef WEIGHT_SYNC_FAKES_FAKE_ENGINE_H_
 #define WEIGHT_SYNC_FAKES_FAKE_ENGINE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -104,8 +105,11 @@ class FakeEngine : public WeightReceiver, public Generation {
   bool complete_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status last_abort_ ABSL_GUARDED_BY(mutex_);
 
-  // The drain thread's, within an update.
-  int64_t loads_ = 0;
+  // Whether a Load is allowed, and what the Loads of this update have brought. Written by one
+  // thread at a time, and read by others that end the update.
+  std::atomic<bool> loading_{false};
+  std::atomic<int64_t> loads_{0};
+  std::atomic<int64_t> loaded_bytes_{0};
   std::vector<EngineFault> load_faults_;
 };
 

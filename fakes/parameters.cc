@@ -43,6 +43,14 @@ FillPattern FillPatternOf(refit::DType dtype) {
   switch (dtype) {
     case refit::DType::kBool:
       return {Repeat(0x01, 8), 0};
+    case refit::DType::kF8E5M2:
+    case refit::DType::kF8E5M2Fnuz:
+      return {Repeat(0x83, 8), Repeat(0x38, 8)};
+    case refit::DType::kF8E4M3:
+    case refit::DType::kF8E4M3Fnuz:
+      return {Repeat(0x87, 8), Repeat(0x30, 8)};
+    case refit::DType::kF8E8M0:
+      return {Repeat(0x3F, 8), Repeat(0x40, 8)};
     case refit::DType::kBF16:
       return {Repeat(0x80FF, 16), Repeat(0x3F00, 16)};
     case refit::DType::kF16:
@@ -64,6 +72,8 @@ struct StepPattern {
 };
 
 StepPattern StepPatternOf(refit::DType dtype) {
+  // Four bits apart: at least one bit in each element of four or six bits, wherever it starts.
+  if (refit::IsSubByte(dtype)) return {Repeat(0x11, 8), 0};
   const int bits = static_cast<int>(8 * refit::StorageElementBytes(dtype));
   const int part = dtype == refit::DType::kC64 ? 32 : bits;
   return {Repeat(1, part), part >= 16 ? Repeat(6, part) : 0};
