@@ -26,7 +26,8 @@ class RecordingLink : public Link {
  public:
   explicit RecordingLink(std::vector<std::string>* submitted) : submitted_(submitted) {}
 
-  absl::StatusOr<refit::Geometry> Hello(const refit::RefitInfo&, const base::CancelScope&) override {
+  absl::StatusOr<refit::Geometry> Hello(const refit::RefitInfo&,
+                                        const base::CancelScope&) override {
     return refit::Geometry{64};
   }
   bool connected() const override { return true; }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Tensors of every odd size, dtype, stride and number through the whole IPC transport, from the
-// smallest slot up, each byte compared: tensors that do not fit a slot, padding, mixed dtypes, views
-// that are not contiguous, tensors without elements, two names of one storage, very many tensors.
+// smallest slot up, each byte compared: tensors that do not fit a slot, padding, mixed dtypes,
+// views that are not contiguous, tensors without elements, two names of one storage, very many.
 
 #include <algorithm>
 #include <cstddef>

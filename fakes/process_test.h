@@ -41,7 +41,7 @@
 
 namespace weight_sync::fakes {
 
-// --- What the kernel says -----------------------------------------------------------------------
+// --- What the kernel says --------------------------------------------------------------
 
 int OpenFds(pid_t pid);
 // Lines of /proc/<pid>/maps; of those, the ones of weight_sync's shared memory.
@@ -49,7 +49,8 @@ int Mappings(pid_t pid);
 int RingMappings(pid_t pid);
 int64_t ResidentBytes(pid_t pid);
 // Whether no shared-memory entry carries this process's number. Waits, since the test of another
-// sandbox may have a process of the same number in its own pid namespace, with an entry for a moment.
+// sandbox may have a process of the same number in its own pid namespace, and an entry for a
+// moment.
 bool LeftNoSharedMemory(pid_t pid);
 
 // Until `done()`; false after a minute. For what has no event to wait on: another process's
@@ -59,7 +60,7 @@ bool WaitUntil(const std::function<bool()>& done);
 // Returns once the child has stopped (SIGSTOP).
 void AwaitStopped(pid_t child);
 
-// --- The trainer's side, in this process ----------------------------------------------------------
+// --- The trainer's side, in this process -----------------------------------------------
 
 // Long: a test that needs its end is wrong. Those that test it set their own.
 inline constexpr absl::Duration kLongTimeout = absl::Seconds(60);
@@ -103,10 +104,10 @@ void ExpectDirty(Trainer& trainer);
 // `count` tensors of 4096 bytes, "t0", "t1", ...: with SmallRing one bucket and one Load each.
 refit::RefitInfo SmallTensors(int count);
 
-// --- A trainer process ----------------------------------------------------------------------------
+// --- A trainer process -----------------------------------------------------------------
 
-// What it does, and where it gets a signal: between hello and the unlinking of its ring (kHandOver),
-// at a bucket of a sync, or between commit and finish.
+// What it does, and where it gets a signal: between hello and the unlinking of its ring
+// (kHandOver), at a bucket of a sync, or between commit and finish.
 struct TrainerScript {
   std::string endpoint;
   refit::RefitInfo info;
@@ -127,7 +128,7 @@ absl::StatusOr<ChildProcess> StartTrainerProcess(const TrainerScript& script);
 // Runs the child process that this one was started as, if it was: its exit code.
 std::optional<int> MaybeRunChild(int argc, char** argv);
 
-// --- The fixture ------------------------------------------------------------------------------------
+// --- The fixture -----------------------------------------------------------------------
 
 class ProcessTest : public ::testing::Test {
  protected:

@@ -1,8 +1,8 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A /dev/shm of 1 MiB, as containers have small ones, in a mount namespace of its own. Runs as root,
-// outside the sandbox.
+// A /dev/shm of 1 MiB, as containers have small ones, in a mount namespace of its own. Runs as
+// root, outside the sandbox.
 
 #include <sched.h>
 #include <sys/mount.h>

@@ -200,7 +200,9 @@ int RunEngineThatDiesAtHello() {
 
 int main(int argc, char** argv) {
   using namespace weight_sync::fakes;
-  if (argc == 2 && argv[1] == std::string(kEngineThatDiesAtHello)) return RunEngineThatDiesAtHello();
+  if (argc == 2 && argv[1] == std::string(kEngineThatDiesAtHello)) {
+    return RunEngineThatDiesAtHello();
+  }
   if (const std::optional<int> code = MaybeRunChild(argc, argv)) return *code;
   testing::InitGoogleMock(&argc, argv);
   return RUN_ALL_TESTS();
