@@ -134,14 +134,22 @@ TEST_F(OverlappingCallsTest, ASynchronizerWhoseEngineTookAnotherHelloConnectsAne
   StartEngine(SmallTensors(8));
   auto first = StartTrainer(SmallTensors(8));
   ExpectWholeSync(*first);
-  // Of this same process, so it is let in; refused for its tensors, after the engine let go.
-  Trainer second({SmallTensors(9), SmallRing(Endpoint())});
-  EXPECT_THAT(second.synchronizer().InitCommunicator(),
+  // Of this same process, so they are let in: one is refused for its tensors after the engine let
+  // go, the other takes the first one's place with a ring of its own.
+  Trainer refused({SmallTensors(9), SmallRing(Endpoint())});
+  EXPECT_THAT(refused.synchronizer().InitCommunicator(),
               StatusIs(absl::StatusCode::kInvalidArgument));
   first->Step();
   EXPECT_THAT(first->synchronizer().SyncWeights(),
-              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("begin before hello")));
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("say hello anew")));
   EXPECT_EQ(first->Ask()->version, 0);  // no byte was sent: it answers as before
+  ExpectWholeSync(*first);
+
+  Trainer second({SmallTensors(8), SmallRing(Endpoint())});
+  EXPECT_THAT(second.synchronizer().InitCommunicator(), IsOk());
+  first->Step();
+  EXPECT_THAT(first->synchronizer().SyncWeights(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("say hello anew")));
   ExpectWholeSync(*first);
 }
 

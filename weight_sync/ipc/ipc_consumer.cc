@@ -83,8 +83,12 @@ absl::StatusOr<wire::RpcReply> IpcConsumer::Hello(const wire::RpcRequest& reques
 
 absl::Status IpcConsumer::Begin(const wire::RpcRequest& request) {
   EndUpdate(absl::AbortedError("the trainer began another sync")).IgnoreError();
-  if (!session_.has_value()) return absl::FailedPreconditionError("begin before hello");
   WS_ASSIGN_OR_RETURN(const BeginBody begin, BeginFromJson(request.body));
+  if (!session_.has_value() || session_->memory.name() != begin.ring_name) {
+    // Another connection of the trainer's process has said hello since, or has left.
+    return absl::UnavailableError(absl::StrCat(
+        "the engine does not hold ring '", begin.ring_name, "' (any more): say hello anew"));
+  }
   if (begin.plan.plan != session_->plan ||
       begin.plan.buckets != static_cast<int64_t>(session_->buckets.size())) {
     return absl::InternalError("the trainer's buckets are not those of the hello");

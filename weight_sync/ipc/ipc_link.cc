@@ -69,12 +69,12 @@ bool IpcLink::connected() const {
 absl::Status IpcLink::Begin(const TransferPlan& plan, const base::CancelScope& scope) {
   if (!ring_.has_value()) return absl::FailedPreconditionError("the link has no connection");
   BeginBody body;
+  body.ring_name = memory_->name();
   body.plan = plan;
   body.position = ring_->position();
   body.timeout_ms = scope.deadline().remaining_ms();
   const absl::Status begun = Call(kBegin, ToJson(body), "", scope).status();
-  // The engine may have forgotten this connection for another one's hello: the next sync says hello.
-  if (absl::IsFailedPrecondition(begun)) client_.reset();
+  if (absl::IsUnavailable(begun)) client_.reset();  // not this ring's engine: say hello anew
   return begun;
 }
 

@@ -144,6 +144,7 @@ class IpcConsumerTest : public IpcLinkTest {
   absl::Status Begin() {
     if (absl::Status status = host_->engine().Begin({1}, scope_); !status.ok()) return status;
     BeginBody begin;
+    begin.ring_name = hello_.ring_name;
     begin.plan = {1, static_cast<int64_t>(buckets_.size()), refit::PlanDigest(buckets_), true};
     begin.timeout_ms = 120'000;
     return Ask(kBegin, ToJson(begin));
@@ -213,7 +214,7 @@ TEST_F(IpcConsumerTest, MalformedMessagesAreRefused) {
 }
 
 TEST_F(IpcConsumerTest, MessagesOutOfTurnAreRefused) {
-  EXPECT_THAT(Begin(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("before hello")));
+  EXPECT_THAT(Begin(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("say hello anew")));
   EXPECT_THAT(Ask(kCommit, ""),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("before begin")));
   EXPECT_THAT(Ask(kAbort, "not JSON either"), IsOk());
@@ -243,6 +244,7 @@ TEST_F(IpcConsumerTest, AnUpdateWhoseDeadlinePassesIsAborted) {
   ASSERT_THAT(Hello(), IsOk());
   ASSERT_THAT(host_->engine().Begin({1}, scope_), IsOk());
   BeginBody begin;
+  begin.ring_name = hello_.ring_name;
   begin.plan = {1, static_cast<int64_t>(buckets_.size()), refit::PlanDigest(buckets_), true};
   begin.timeout_ms = 20;
   ASSERT_THAT(Ask(kBegin, ToJson(begin)), IsOk());

@@ -61,7 +61,8 @@ absl::StatusOr<HelloBody> HelloFromJson(absl::string_view text) {
 }
 
 std::string ToJson(const BeginBody& body) {
-  return Dump({{"version", body.plan.version},
+  return Dump({{"ring_name", body.ring_name},
+               {"version", body.plan.version},
                {"buckets", body.plan.buckets},
                {"plan", body.plan.plan.Hex()},
                {"wire_digests", body.plan.wire_digests},
@@ -72,6 +73,7 @@ std::string ToJson(const BeginBody& body) {
 absl::StatusOr<BeginBody> BeginFromJson(absl::string_view text) {
   BeginBody body;
   WS_RETURN_IF_ERROR(Parse(text, [&body](const json& value) {
+    value.at("ring_name").get_to(body.ring_name);
     value.at("version").get_to(body.plan.version);
     value.at("buckets").get_to(body.plan.buckets);
     WS_ASSIGN_OR_RETURN(body.plan.plan,

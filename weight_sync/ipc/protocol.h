@@ -6,7 +6,8 @@
 //
 //   hello   protocol, ring (name, slots, slot_bytes), alignment; attachment: RefitInfo as JSON
 //           -> plan (digest of the buckets that the engine derived)
-//   begin   version, buckets, plan, wire_digests, position in the ring, timeout
+//   begin   ring (its name at hello), version, buckets, plan, wire_digests, position in the ring,
+//           timeout
 //   commit  attachment: 16 bytes a bucket -> receipt (tensors, buckets, bytes)
 //   abort   why -> what the engine itself had run into, if anything
 //
@@ -46,6 +47,7 @@ struct HelloBody {
 };
 
 struct BeginBody {
+  std::string ring_name;
   TransferPlan plan;
   uint64_t position = 0;
   int64_t timeout_ms = 0;

@@ -30,6 +30,7 @@ HelloBody SomeHello() {
 
 BeginBody SomeBegin() {
   BeginBody body;
+  body.ring_name = "/weight_sync.0.1.2";
   body.plan.version = std::numeric_limits<int64_t>::max();
   body.plan.buckets = 12345;
   body.plan.plan = {0xFEDCBA9876543210u, 0x8000000000000001u};
@@ -55,6 +56,7 @@ TEST(IpcProtocolTest, BeginReadsBackAsItWasWritten) {
   const BeginBody body = SomeBegin();
   const auto read = BeginFromJson(ToJson(body));
   ASSERT_THAT(read, IsOk());
+  EXPECT_EQ(read->ring_name, body.ring_name);
   EXPECT_EQ(read->plan.version, body.plan.version);
   EXPECT_EQ(read->plan.buckets, body.plan.buckets);
   EXPECT_EQ(read->plan.plan, body.plan.plan);
@@ -114,7 +116,7 @@ TEST(IpcProtocolTest, MalformedMessagesAreRefused) {
     absl::Status status;
     EXPECT_THAT(StatusFromJson(text, status), StatusIs(absl::StatusCode::kInvalidArgument)) << text;
   }
-  EXPECT_THAT(BeginFromJson(R"({"version": 1, "buckets": 1, "plan": "xyz", "wire_digests": true,
+  EXPECT_THAT(BeginFromJson(R"({"ring_name": "r", "version": 1, "buckets": 1, "plan": "xyz", "wire_digests": true,
                                 "position": 0, "timeout_ms": 1})"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'xyz'")));
 }
