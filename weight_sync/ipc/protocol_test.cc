@@ -116,8 +116,8 @@ TEST(IpcProtocolTest, MalformedMessagesAreRefused) {
     absl::Status status;
     EXPECT_THAT(StatusFromJson(text, status), StatusIs(absl::StatusCode::kInvalidArgument)) << text;
   }
-  EXPECT_THAT(BeginFromJson(R"({"ring_name": "r", "version": 1, "buckets": 1, "plan": "xyz", "wire_digests": true,
-                                "position": 0, "timeout_ms": 1})"),
+  EXPECT_THAT(BeginFromJson(R"({"ring_name": "r", "version": 1, "buckets": 1, "plan": "xyz",
+                                "wire_digests": true, "position": 0, "timeout_ms": 1})"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'xyz'")));
 }
 
