@@ -15,6 +15,7 @@
 #include "base/local_endpoint.h"
 #include "base/testing/child_process.h"
 #include "base/testing/socket_file.h"
+#include "base/testing/socket_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -26,6 +26,7 @@
 #include "absl/synchronization/barrier.h"
 #include "base/testing/child_process.h"
 #include "base/testing/socket_file.h"
+#include "base/testing/socket_folder.h"
 #include "base/unique_fd.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

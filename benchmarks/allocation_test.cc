@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "absl/status/status_matchers.h"
+#include "base/testing/socket_folder.h"
 #include "benchmarks/allocation_counter.h"
-#include "benchmarks/scratch_directory.h"
 #include "benchmarks/states.h"
 #include "fakes/engine_host.h"
 #include "fakes/seeded_policy.h"
@@ -82,7 +82,7 @@ struct Counts {
 
 // Of a few syncs of a state, the first left out: it makes what later ones reuse.
 Counts CountSyncs(const refit::RefitInfo& info) {
-  const ScratchDirectory directory;
+  const base::testing::SocketFolder directory;
   SynchronizerOptions options;
   options.endpoint = directory.endpoint();
   options.ring_slot_bytes = 64 << 10;

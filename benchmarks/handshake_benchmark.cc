@@ -19,9 +19,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "base/testing/socket_folder.h"
 #include "benchmark/benchmark.h"
 #include "benchmarks/cores.h"
-#include "benchmarks/scratch_directory.h"
 #include "benchmarks/states.h"
 #include "benchmarks/stopwatch.h"
 #include "benchmarks/timings.h"
@@ -53,7 +53,7 @@ struct Settings {
 constexpr Settings kSmokeSettings = {100, 3, 2, kAnyCore, kAnyCore};
 
 absl::Status Measure(const Settings& settings, bool judge) {
-  const ScratchDirectory directory;
+  const base::testing::SocketFolder directory;
   SynchronizerOptions options;
   options.endpoint = directory.endpoint();
   WS_ASSIGN_OR_RETURN(const auto policy, fakes::SeededPolicy::Create(Vectors(1, 64), /*seed=*/5));

@@ -21,7 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "benchmarks/scratch_directory.h"
+#include "base/testing/socket_folder.h"
 #include "fakes/engine_process.h"
 #include "fakes/seeded_policy.h"
 #include "refit/packing/bucket.h"
@@ -54,7 +54,7 @@ class SyncPair {
  private:
   SyncPair() = default;
 
-  ScratchDirectory directory_;
+  base::testing::SocketFolder directory_;
   std::unique_ptr<fakes::SeededPolicy> policy_;
   std::unique_ptr<fakes::EngineProcess> engine_;
   std::unique_ptr<native::NativeGeneration> generation_;

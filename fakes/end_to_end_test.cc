@@ -3,11 +3,11 @@
 
 // The whole product in one process: trainer and engine as two sets of threads over one socket.
 
-#include <cstdlib>
 #include <memory>
 #include <string>
 
 #include "absl/status/status_matchers.h"
+#include "base/testing/socket_folder.h"
 #include "fakes/engine_host.h"
 #include "fakes/seeded_policy.h"
 #include "gmock/gmock.h"
@@ -22,12 +22,8 @@ using ::absl_testing::IsOk;
 
 class EndToEndTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char directory[] = "/tmp/wsXXXXXX";
-    ASSERT_NE(::mkdtemp(directory), nullptr);
-    endpoint_ = std::string(directory) + "/e.sock";
-  }
-  std::string endpoint_;
+  const base::testing::SocketFolder folder_;
+  const std::string endpoint_ = folder_.endpoint();
 };
 
 TEST_F(EndToEndTest, EverySyncLeavesTheEngineEqual) {

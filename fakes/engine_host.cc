@@ -22,11 +22,11 @@ absl::StatusOr<std::unique_ptr<EngineHost>> EngineHost::Start(
   WS_ASSIGN_OR_RETURN(std::unique_ptr<FakeEngine> engine,
                       FakeEngine::Create(info, std::move(faults)));
   std::unique_ptr<EngineHost> host(new EngineHost(std::move(engine), options));
-  WS_ASSIGN_OR_RETURN(host->server_,
-                      wire::RpcServer::Start(std::move(claim),
-                                             {{ipc::kServicePrefix, &host->consumer_},
-                                              {native::kServicePrefix, &host->generation_},
-                                              {kAnswerPrefix, &host->answers_}}));
+  WS_ASSIGN_OR_RETURN(
+      host->server_,
+      wire::RpcServer::Start(std::move(claim), {{ipc::kServicePrefix, &host->consumer_},
+                                                {native::kServicePrefix, &host->generation_},
+                                                {kAnswerPrefix, &host->answers_}}));
   return host;
 }
 

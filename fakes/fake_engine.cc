@@ -107,9 +107,9 @@ absl::Status FakeEngine::Begin(const UpdateOptions& options, const base::CancelS
 absl::Status FakeEngine::BeginUpdate(Version version) {
   absl::MutexLock lock(&mutex_);
   if (!paused_ || update_ != version || receiving_ || awake_.count(MemoryTag::kWeights) == 0) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "no transfer of version ", version, ": ", Describe(),
-        awake_.count(MemoryTag::kWeights) == 0 ? ", its weights asleep" : ""));
+    return absl::FailedPreconditionError(
+        absl::StrCat("no transfer of version ", version, ": ", Describe(),
+                     awake_.count(MemoryTag::kWeights) == 0 ? ", its weights asleep" : ""));
   }
   receiving_ = true;
   complete_ = false;
@@ -256,8 +256,8 @@ absl::StatusOr<std::vector<NamedDigest>> FakeEngine::TableDigests(const base::Ca
   WS_RETURN_IF_ERROR(Trip(EngineFault::At::kDigests));
   std::vector<NamedDigest> digests;
   for (int t = 0; t < table_.info().size(); ++t) {
-    digests.push_back({table_.info()[t].name,
-                       refit::TensorDigest(table_.info()[t].name, table_.view(t))});
+    digests.push_back(
+        {table_.info()[t].name, refit::TensorDigest(table_.info()[t].name, table_.view(t))});
   }
   return digests;
 }

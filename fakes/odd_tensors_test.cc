@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <random>
 #include <string>
@@ -18,6 +17,7 @@
 #include "absl/status/status_matchers.h"
 #include "absl/strings/str_cat.h"
 #include "base/local_endpoint.h"
+#include "base/testing/socket_folder.h"
 #include "fakes/engine_host.h"
 #include "fakes/parameters.h"
 #include "gmock/gmock.h"
@@ -108,13 +108,6 @@ std::string LogicalBytes(const TensorView& view) {
 
 class OddTensorsTest : public ::testing::Test {
  protected:
-  OddTensorsTest() {
-    char directory[] = "/tmp/wsXXXXXX";
-    directory_ = ::mkdtemp(directory);
-    endpoint_ = directory_ + "/e";
-  }
-  ~OddTensorsTest() override { std::filesystem::remove_all(directory_); }
-
   // Seeded bytes that live as long as the test.
   std::byte* Memory(int64_t bytes) {
     std::vector<std::byte>& memory = memory_.emplace_back(static_cast<size_t>(bytes));
@@ -167,8 +160,8 @@ class OddTensorsTest : public ::testing::Test {
     return *report;
   }
 
-  std::string directory_;
-  std::string endpoint_;
+  const base::testing::SocketFolder folder_;
+  const std::string endpoint_ = folder_.endpoint();
   std::mt19937 random_{7};
   std::vector<std::vector<std::byte>> memory_;
 };
@@ -177,8 +170,8 @@ constexpr int64_t kSmallestSlot = 64;
 
 TEST_F(OddTensorsTest, TensorsAroundAndFarOverTheSlotArriveAtEveryPlace) {
   constexpr int64_t kSlot = 4096;
-  const std::vector<refit::Shape> shapes = {{kSlot - 1},        {kSlot},        {kSlot + 1},
-                                            {10 * kSlot + 3},   {2, 3 * kSlot},  // a row of 3 slots
+  const std::vector<refit::Shape> shapes = {{kSlot - 1},      {kSlot},        {kSlot + 1},
+                                            {10 * kSlot + 3}, {2, 3 * kSlot},  // a row of 3 slots
                                             {1, 10 * kSlot}};
   std::vector<HfParameter> parameters;
   for (size_t i = 0; i < shapes.size(); ++i) {
@@ -341,9 +334,9 @@ class MessagesTest : public OddTensorsTest {
     ipc::IpcConsumer consumer(engine.get(), {});
     native::GenerationService generation_service(engine.get());
     Counting ipc(&consumer, &messages), control(&generation_service, &messages);
-    auto server = wire::RpcServer::Start(
-        *base::LocalEndpoint::Claim(endpoint_),
-        {{ipc::kServicePrefix, &ipc}, {native::kServicePrefix, &control}});
+    auto server =
+        wire::RpcServer::Start(*base::LocalEndpoint::Claim(endpoint_),
+                               {{ipc::kServicePrefix, &ipc}, {native::kServicePrefix, &control}});
     EXPECT_THAT(server, IsOk());
     HfPolicy policy(parameters);
     native::NativeGeneration generation(endpoint_);

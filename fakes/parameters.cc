@@ -165,8 +165,7 @@ void Parameters::FillSeeded(uint64_t seed) {
 void Parameters::Perturb(uint64_t seed, int64_t step) {
   for (int t = 0; t < info_.size(); ++t) {
     const StepPattern pattern = StepPatternOf(info_[t].dtype);
-    const uint64_t base =
-        Mix(Mix(seed ^ static_cast<uint64_t>(step)) + static_cast<uint64_t>(t));
+    const uint64_t base = Mix(Mix(seed ^ static_cast<uint64_t>(step)) + static_cast<uint64_t>(t));
     UpdateWords(view(t), [&](uint64_t word, uint64_t index) {
       return word ^ pattern.always ^ (Mix(base + index) & pattern.maybe);
     });

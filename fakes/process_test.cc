@@ -95,10 +95,10 @@ absl::Status SignalledAtHandOver(const std::string& endpoint, const refit::Refit
   const base::CancelScope scope(base::Deadline::After(kLongTimeout));
   WS_ASSIGN_OR_RETURN(auto client, wire::RpcClient::Connect(endpoint, "engine", scope));
   WS_ASSIGN_OR_RETURN(const std::string tensors, refit::RefitInfoToJson(info));
-  WS_RETURN_IF_ERROR(client
-                         ->Call(absl::StrCat(ipc::kServicePrefix, ipc::kHello),
-                                ipc::ToJson(hello), tensors, scope)
-                         .status());
+  WS_RETURN_IF_ERROR(
+      client
+          ->Call(absl::StrCat(ipc::kServicePrefix, ipc::kHello), ipc::ToJson(hello), tensors, scope)
+          .status());
   ::raise(signal);
   return absl::OkStatus();
 }
@@ -119,8 +119,7 @@ absl::Status RunTrainer(const nlohmann::json& config) {
   }
   SynchronizerOptions options = SmallRing(endpoint);
   options.sync_timeout = absl::Milliseconds(config.at("sync_timeout_ms").get<int64_t>());
-  WS_ASSIGN_OR_RETURN(auto policy,
-                      SeededPolicy::Create(info, config.at("seed").get<uint64_t>()));
+  WS_ASSIGN_OR_RETURN(auto policy, SeededPolicy::Create(info, config.at("seed").get<uint64_t>()));
   SignalledAtFinish generation(endpoint, at == TrainerScript::At::kFinish ? sync : -1, signal);
   ipc::IpcWeightSynchronizer synchronizer(
       options, policy.get(), &generation,
@@ -278,9 +277,6 @@ void ExpectDirty(Trainer& trainer) {
 }
 
 ProcessTest::ProcessTest() {
-  char directory[] = "/tmp/wsXXXXXX";  // short: a unix socket's path holds 107 bytes
-  PCHECK(::mkdtemp(directory) != nullptr);
-  directory_ = directory;
   ::signal(SIGPIPE, SIG_IGN);
   fds_before_ = OpenFds(::getpid());
 }
@@ -288,7 +284,7 @@ ProcessTest::ProcessTest() {
 void ProcessTest::TearDown() {
   engine_.reset();
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child process is left";
-  EXPECT_THAT(Names(directory_), IsEmpty());
+  EXPECT_THAT(Names(directory()), IsEmpty());
   children_.push_back(::getpid());
   for (const pid_t pid : children_) {
     EXPECT_TRUE(LeftNoSharedMemory(pid)) << pid;
@@ -296,11 +292,10 @@ void ProcessTest::TearDown() {
   // Sockets close on ZeroMQ's own thread.
   EXPECT_TRUE(WaitUntil([this] { return OpenFds(::getpid()) <= fds_before_; }))
       << OpenFds(::getpid()) << " open, " << fds_before_ << " before";
-  std::filesystem::remove_all(directory_);
 }
 
 std::string ProcessTest::Endpoint(const std::string& name) const {
-  return absl::StrCat(directory_, "/", name);
+  return absl::StrCat(directory(), "/", name);
 }
 
 void ProcessTest::StartEngine(const refit::RefitInfo& info, std::vector<EngineFault> faults) {
@@ -312,8 +307,7 @@ void ProcessTest::StartEngine(const refit::RefitInfo& info, std::vector<EngineFa
 }
 
 std::string ProcessTest::ReapEngine() {
-  const absl::StatusOr<int> status =
-      engine_->process().Wait(base::Deadline::After(kLongTimeout));
+  const absl::StatusOr<int> status = engine_->process().Wait(base::Deadline::After(kLongTimeout));
   CHECK_OK(status);
   engine_.reset();
   return DescribeWaitStatus(*status);

@@ -28,6 +28,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/testing/socket_folder.h"
 #include "fakes/child_process.h"
 #include "fakes/engine_process.h"
 #include "fakes/fake_engine.h"
@@ -139,7 +140,7 @@ class ProcessTest : public ::testing::Test {
   void TearDown() override;
 
   std::string Endpoint(const std::string& name = "engine") const;
-  const std::string& directory() const { return directory_; }
+  const std::string& directory() const { return folder_.path(); }
 
   void RememberChild(pid_t child) { children_.push_back(child); }
 
@@ -154,7 +155,7 @@ class ProcessTest : public ::testing::Test {
   std::optional<EngineProcess> engine_;
 
  private:
-  std::string directory_;
+  const base::testing::SocketFolder folder_;
   int fds_before_;
   std::vector<pid_t> children_;
 };

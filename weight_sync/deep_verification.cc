@@ -40,10 +40,10 @@ absl::Status CompareTable(const refit::RefitSource& source, absl::Span<const Nam
   const size_t count = wrong.size();
   constexpr size_t kShown = 5;
   if (count > kShown) wrong.resize(kShown);
-  return absl::DataLossError(absl::StrCat(
-      "deep verification: ", count, " of ", source.info().size(),
-      " tensors differ between trainer and engine: ", absl::StrJoin(wrong, ", "),
-      count > kShown ? ", ..." : ""));
+  return absl::DataLossError(
+      absl::StrCat("deep verification: ", count, " of ", source.info().size(),
+                   " tensors differ between trainer and engine: ", absl::StrJoin(wrong, ", "),
+                   count > kShown ? ", ..." : ""));
 }
 
 }  // namespace weight_sync

@@ -21,9 +21,9 @@ absl::Status CheckOptions(const SynchronizerOptions& options) {
         absl::StrCat("ring_slots is ", options.ring_slots, "; it must be 1 to ", kMostSlots));
   }
   if (absl::Status status = refit::CheckGeometry({options.ring_slot_bytes}); !status.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("ring_slot_bytes is ", options.ring_slot_bytes,
-                     "; it must be a positive multiple of ", refit::Geometry().alignment));
+    return absl::InvalidArgumentError(absl::StrCat("ring_slot_bytes is ", options.ring_slot_bytes,
+                                                   "; it must be a positive multiple of ",
+                                                   refit::Geometry().alignment));
   }
   if (options.ring_slot_bytes > std::numeric_limits<int64_t>::max() / 2 / options.ring_slots) {
     return absl::InvalidArgumentError(absl::StrCat("ring_slot_bytes of ", options.ring_slot_bytes,

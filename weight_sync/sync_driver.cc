@@ -56,8 +56,7 @@ class Sync {
     result_.report.trainer_blocked_seconds = SecondsSince(trainer_blocked_);
     WS_RETURN_IF_ERROR(verified);
     WS_RETURN_IF_ERROR(scope_.Check("before publishing"));
-    WS_RETURN_IF_ERROR(
-        base::Prefixed("publishing", job_.generation->Finish(job_.version, scope_)));
+    WS_RETURN_IF_ERROR(base::Prefixed("publishing", job_.generation->Finish(job_.version, scope_)));
     unpublished_ = false;
     WS_RETURN_IF_ERROR(job_.before_resume());
     WS_RETURN_IF_ERROR(base::Prefixed("resuming the engine", job_.generation->Resume(scope_)));
@@ -88,8 +87,7 @@ class Sync {
     digests_.resize(digest ? job_.buckets.size() : 0);
     const TransferPlan plan{job_.version, static_cast<int64_t>(job_.buckets.size()), job_.plan,
                             digest};
-    WS_RETURN_IF_ERROR(
-        base::Prefixed("beginning the transfer", job_.link->Begin(plan, scope_)));
+    WS_RETURN_IF_ERROR(base::Prefixed("beginning the transfer", job_.link->Begin(plan, scope_)));
     unpublished_ = true;
     for (size_t b = 0; b < job_.buckets.size(); ++b) {
       const absl::Status sent = SendBucket(static_cast<int>(b), digest);
@@ -104,10 +102,10 @@ class Sync {
     const refit::RefitInfo& info = job_.source->info();
     if (receipt.tensors != info.size() || receipt.bytes != info.total_bytes() ||
         receipt.buckets != static_cast<int64_t>(job_.buckets.size())) {
-      return absl::DataLossError(absl::StrCat(
-          "the engine loaded ", receipt.tensors, " tensors, ", receipt.bytes, " bytes, ",
-          receipt.buckets, " buckets of ", info.size(), ", ", info.total_bytes(), ", ",
-          job_.buckets.size()));
+      return absl::DataLossError(absl::StrCat("the engine loaded ", receipt.tensors, " tensors, ",
+                                              receipt.bytes, " bytes, ", receipt.buckets,
+                                              " buckets of ", info.size(), ", ", info.total_bytes(),
+                                              ", ", job_.buckets.size()));
     }
     return absl::OkStatus();
   }
@@ -148,7 +146,8 @@ class Sync {
       const absl::Status far_end = job_.link->Abort(cause, scope);
       // Aborted says that the other side failed first; here is what it says itself.
       if (absl::IsAborted(cause) && !far_end.ok()) {
-        cause = absl::Status(far_end.code(), absl::StrCat(cause.message(), ": ", far_end.message()));
+        cause =
+            absl::Status(far_end.code(), absl::StrCat(cause.message(), ": ", far_end.message()));
       }
     }
     // Best effort: an engine that was dirty before stays paused, and a dead one is found by the

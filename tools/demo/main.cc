@@ -99,7 +99,7 @@ int Main(int argc, char** argv) {
   options.wire_digest = !no_wire_digest;
   options.read_guard = !no_read_guard;
 
-  Display display(json          ? Display::Mode::kSilent
+  Display display(json           ? Display::Mode::kSilent
                   : OnTerminal() ? Display::Mode::kTerminal
                                  : Display::Mode::kLog);
   display.Line("A trainer process syncs its weights into an engine process, step after step.");

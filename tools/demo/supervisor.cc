@@ -101,8 +101,7 @@ std::string TemporaryParent() {
 
 class Supervisor {
  public:
-  Supervisor(const DemoOptions& options, Display& display)
-      : options_(options), display_(display) {}
+  Supervisor(const DemoOptions& options, Display& display) : options_(options), display_(display) {}
 
   DemoResult Run() {
     absl::Status status = Prepare();
@@ -153,8 +152,8 @@ class Supervisor {
   absl::Status Make() {
     WS_ASSIGN_OR_RETURN(TemporaryDirectory made, TemporaryDirectory::Create(TemporaryParent()));
     checkpoint_directory_.emplace(std::move(made));
-    display_.Fact("checkpoint", absl::StrCat("made for this run: ", kMadeCheckpoint, ", seed ",
-                                             options_.seed));
+    display_.Fact("checkpoint",
+                  absl::StrCat("made for this run: ", kMadeCheckpoint, ", seed ", options_.seed));
     WS_RETURN_IF_ERROR(MakeCheckpoint(checkpoint_directory_->path(), options_.seed));
     options_.checkpoint = checkpoint_directory_->path();
     result_.made_checkpoint = true;
@@ -162,12 +161,11 @@ class Supervisor {
   }
 
   absl::Status RunProcesses() {
+    WS_ASSIGN_OR_RETURN(fakes::EngineProcess engine,
+                        fakes::EngineProcess::Start({endpoint_, *info_, injection_.engine_faults}));
     WS_ASSIGN_OR_RETURN(
-        fakes::EngineProcess engine,
-        fakes::EngineProcess::Start({endpoint_, *info_, injection_.engine_faults}));
-    WS_ASSIGN_OR_RETURN(fakes::ChildProcess trainer,
-                        StartTrainer({options_, endpoint_, display_.live(), injection_.sync,
-                                      injection_.bucket}));
+        fakes::ChildProcess trainer,
+        StartTrainer({options_, endpoint_, display_.live(), injection_.sync, injection_.bucket}));
     result_.engine_pid = engine.process().pid();
     result_.trainer_pid = trainer.pid();
     trainer_to_end.store(trainer.pid());
@@ -201,8 +199,8 @@ class Supervisor {
     }
     result_.left_behind = SharedMemoryOf({result_.engine_pid, result_.trainer_pid, ::getpid()});
     if (status.ok() && !result_.left_behind.empty()) {
-      status = absl::InternalError(absl::StrCat("left behind in /dev/shm: ",
-                                                absl::StrJoin(result_.left_behind, ", ")));
+      status = absl::InternalError(
+          absl::StrCat("left behind in /dev/shm: ", absl::StrJoin(result_.left_behind, ", ")));
     }
     return status;
   }
@@ -212,8 +210,7 @@ class Supervisor {
     // Longer than anything that the trainer does without a report, which has deadlines of its own.
     const absl::Duration patience = 2 * options_.timeout + absl::Minutes(1);
     for (;;) {
-      const absl::StatusOr<std::string> line =
-          trainer.ReadLine(base::Deadline::After(patience));
+      const absl::StatusOr<std::string> line = trainer.ReadLine(base::Deadline::After(patience));
       if (absl::IsUnavailable(line.status())) return failed_;
       if (!line.ok()) {
         trainer.Kill(SIGKILL);
@@ -250,9 +247,9 @@ class Supervisor {
     }
     WS_RETURN_IF_ERROR(seen);
     if (trainer_end_ != 0) {
-      return absl::UnavailableError(
-          absl::StrCat("the trainer process (pid ", result_.trainer_pid, ") ended in ", step, ": ",
-                       fakes::DescribeWaitStatus(trainer_end_)));
+      return absl::UnavailableError(absl::StrCat("the trainer process (pid ", result_.trainer_pid,
+                                                 ") ended in ", step, ": ",
+                                                 fakes::DescribeWaitStatus(trainer_end_)));
     }
     if (static_cast<int64_t>(result_.steps.size()) != options_.steps) {
       return absl::InternalError(absl::StrCat("the trainer ended after ", result_.steps.size(),
@@ -320,11 +317,11 @@ class Supervisor {
     if (!result_.injected.empty()) display_.Fact("injected", result_.injected);
     if (result_.engine_after_failure.has_value()) {
       const EngineAfterFailure& after = *result_.engine_after_failure;
-      display_.Fact("engine",
-                    absl::StrCat(after.state.paused ? "paused" : "serving",
-                                 after.state.dirty ? ", dirty" : ", clean",
-                                 after.answers ? absl::StrCat("; answers as ", after.reply)
-                                               : "; gives no answer"));
+      display_.Fact(
+          "engine",
+          absl::StrCat(
+              after.state.paused ? "paused" : "serving", after.state.dirty ? ", dirty" : ", clean",
+              after.answers ? absl::StrCat("; answers as ", after.reply) : "; gives no answer"));
     }
     if (result_.trainer_pid != 0) {
       display_.Fact("left behind", result_.left_behind.empty()
@@ -342,7 +339,7 @@ class Supervisor {
   std::string endpoint_;
   std::optional<refit::RefitInfo> info_;
   InjectionPlan injection_;
-  absl::Status failed_;  // the trainer's own last word
+  absl::Status failed_;            // the trainer's own last word
   int trainer_end_ = 0;            // as waitpid(2) gives them
   std::optional<int> engine_end_;  // only if it ended before it was asked to
 };

@@ -86,8 +86,7 @@ int64_t OptimizerSteps(int64_t step) {
 
 class Trainer {
  public:
-  explicit Trainer(const TrainerConfig& config)
-      : config_(config), generation_(config.endpoint) {}
+  explicit Trainer(const TrainerConfig& config) : config_(config), generation_(config.endpoint) {}
 
   absl::Status Run() {
     WS_RETURN_IF_ERROR(Load());
@@ -114,8 +113,8 @@ class Trainer {
     setup.memory_copy_rate = MeasureMemoryCopy(setup.memory_copy_bytes);
     const auto start = std::chrono::steady_clock::now();
     WS_ASSIGN_OR_RETURN(fakes::Parameters parameters, LoadParameters(checkpoint));
-    WS_ASSIGN_OR_RETURN(policy_, fakes::SeededPolicy::Create(std::move(parameters),
-                                                             config_.options.seed));
+    WS_ASSIGN_OR_RETURN(policy_,
+                        fakes::SeededPolicy::Create(std::move(parameters), config_.options.seed));
     setup.load_seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     Tell(setup);
@@ -188,9 +187,9 @@ class Trainer {
       WS_ASSIGN_OR_RETURN(step_.sync, synchronizer_->SyncWeights());
       step_.stale_after = synchronizer_->is_stale();
       if (step_.sync->verification != Verification::kEqual) {
-        return absl::DataLossError(absl::StrCat("the sync of version ", step_.version,
-                                                " was not verified: ",
-                                                step_.sync->verification_detail));
+        return absl::DataLossError(
+            absl::StrCat("the sync of version ", step_.version,
+                         " was not verified: ", step_.sync->verification_detail));
       }
     }
     ShowPhase("answering");
@@ -201,14 +200,13 @@ class Trainer {
   absl::Status AskEngine() {
     const base::CancelScope scope(base::Deadline::After(config_.options.timeout));
     WS_RETURN_IF_ERROR(generation_.PrepareForGeneration(kAllTags, scope));
-    WS_ASSIGN_OR_RETURN(const fakes::FakeEngine::Reply reply,
-                        fakes::AskForAnswer(*engine_, scope));
+    WS_ASSIGN_OR_RETURN(const fakes::FakeEngine::Reply reply, fakes::AskForAnswer(*engine_, scope));
     if (reply.version != step_.version ||
         reply.weights != fakes::AnswerDigest(policy_->parameters())) {
-      return absl::DataLossError(absl::StrCat(
-          "the engine answered as version ", reply.version, " with weights ", reply.weights.Hex(),
-          "; the trainer is at version ", step_.version, " with weights ",
-          fakes::AnswerDigest(policy_->parameters()).Hex()));
+      return absl::DataLossError(
+          absl::StrCat("the engine answered as version ", reply.version, " with weights ",
+                       reply.weights.Hex(), "; the trainer is at version ", step_.version,
+                       " with weights ", fakes::AnswerDigest(policy_->parameters()).Hex()));
     }
     step_.answered = true;
     return absl::OkStatus();

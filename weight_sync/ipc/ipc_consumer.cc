@@ -57,16 +57,15 @@ absl::StatusOr<wire::RpcReply> IpcConsumer::Hello(const wire::RpcRequest& reques
   }
   if (hello.ring.slots < 1 || hello.geometry.bucket_bytes > hello.ring.slot_bytes ||
       hello.ring.slot_bytes > std::numeric_limits<int64_t>::max() / 2 / hello.ring.slots) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "buckets of ", hello.geometry.bucket_bytes, " bytes do not fit a ring of ",
-        hello.ring.slots, " slots of ", hello.ring.slot_bytes));
+    return absl::InvalidArgumentError(absl::StrCat("buckets of ", hello.geometry.bucket_bytes,
+                                                   " bytes do not fit a ring of ", hello.ring.slots,
+                                                   " slots of ", hello.ring.slot_bytes));
   }
   WS_ASSIGN_OR_RETURN(const refit::RefitInfo offered, refit::RefitInfoFromJson(request.attachment));
   const refit::RefitInfo& expected = receiver_->expected();
   WS_RETURN_IF_ERROR(refit::CheckSameTensors(expected, offered));
   WS_ASSIGN_OR_RETURN(std::vector<refit::Bucket> buckets, refit::Pack(offered, hello.geometry));
-  WS_ASSIGN_OR_RETURN(base::PeerProcess trainer,
-                      base::PeerProcess::Watch(request.peer, "trainer"));
+  WS_ASSIGN_OR_RETURN(base::PeerProcess trainer, base::PeerProcess::Watch(request.peer, "trainer"));
   WS_ASSIGN_OR_RETURN(base::SharedMemory memory,
                       base::SharedMemory::Open(hello.ring_name, hello.ring.bytes()));
   std::vector<int> receiver_index;
@@ -86,8 +85,8 @@ absl::Status IpcConsumer::Begin(const wire::RpcRequest& request) {
   WS_ASSIGN_OR_RETURN(const BeginBody begin, BeginFromJson(request.body));
   if (!session_.has_value() || session_->memory.name() != begin.ring_name) {
     // Another connection of the trainer's process has said hello since, or has left.
-    return absl::UnavailableError(absl::StrCat(
-        "the engine does not hold ring '", begin.ring_name, "' (any more): say hello anew"));
+    return absl::UnavailableError(absl::StrCat("the engine does not hold ring '", begin.ring_name,
+                                               "' (any more): say hello anew"));
   }
   if (begin.plan.plan != session_->plan ||
       begin.plan.buckets != static_cast<int64_t>(session_->buckets.size())) {
@@ -95,8 +94,8 @@ absl::Status IpcConsumer::Begin(const wire::RpcRequest& request) {
   }
   WS_RETURN_IF_ERROR(receiver_->BeginUpdate(begin.plan.version));
   session_->ring.StartAt(begin.position);
-  update_ = std::make_unique<Update>(
-      begin, base::Deadline::After(absl::Milliseconds(begin.timeout_ms)));
+  update_ =
+      std::make_unique<Update>(begin, base::Deadline::After(absl::Milliseconds(begin.timeout_ms)));
   update_->thread = std::thread([this] { Drain(); });
   return absl::OkStatus();
 }
@@ -191,12 +190,11 @@ absl::Status IpcConsumer::DrainBuckets() {
 absl::Status IpcConsumer::LoadBucket(const refit::Bucket& bucket, const std::byte* data) {
   for (const refit::Piece& piece : bucket.pieces) {
     const int tensor = session_->receiver_index[static_cast<size_t>(piece.tensor)];
-    const absl::Status loaded =
-        receiver_->Load(tensor, piece.box,
-                        absl::MakeConstSpan(data + piece.dst, static_cast<size_t>(piece.bytes)));
+    const absl::Status loaded = receiver_->Load(
+        tensor, piece.box, absl::MakeConstSpan(data + piece.dst, static_cast<size_t>(piece.bytes)));
     if (!loaded.ok()) {
-      return base::Prefixed(
-          absl::StrCat("loading '", receiver_->expected()[tensor].name, "'"), loaded);
+      return base::Prefixed(absl::StrCat("loading '", receiver_->expected()[tensor].name, "'"),
+                            loaded);
     }
     update_->bytes += piece.bytes;
   }
@@ -204,9 +202,7 @@ absl::Status IpcConsumer::LoadBucket(const refit::Bucket& bucket, const std::byt
 }
 
 absl::Status IpcConsumer::AwaitCommit() {
-  const auto decided = [this] {
-    return update_->commit.has_value() || update_->scope.cancelled();
-  };
+  const auto decided = [this] { return update_->commit.has_value() || update_->scope.cancelled(); };
   absl::MutexLock lock(&mutex_);
   mutex_.AwaitWithTimeout(absl::Condition(&decided), update_->scope.deadline().remaining());
   if (update_->commit.has_value()) return absl::OkStatus();
@@ -225,16 +221,19 @@ absl::Status IpcConsumer::CompareDigests() const {
     return receiver_->expected()[session_->receiver_index[static_cast<size_t>(piece.tensor)]].name;
   };
   const std::vector<refit::Piece>& pieces = session_->buckets[wrong[0]].pieces;
-  const std::string tensors =
-      pieces.empty() ? ""
-                     : absl::StrCat("; the first holds '", name(pieces.front()), "' to '",
-                                    name(pieces.back()), "'");
+  std::string tensors;
+  if (!pieces.empty()) {
+    absl::StrAppend(&tensors, "; the first holds '", name(pieces.front()), "'");
+    if (pieces.back().tensor != pieces.front().tensor) {
+      absl::StrAppend(&tensors, " to '", name(pieces.back()), "'");
+    }
+  }
   constexpr size_t kShown = 5;
   wrong.resize(std::min(count, kShown));
-  return absl::DataLossError(absl::StrCat("digests of ", count, " of ", session_->buckets.size(),
-                                          " buckets differ from the trainer's: ",
-                                          absl::StrJoin(wrong, ", "),
-                                          count > kShown ? ", ..." : "", tensors));
+  return absl::DataLossError(
+      absl::StrCat("digests of ", count, " of ", session_->buckets.size(),
+                   " buckets differ from the trainer's: ", absl::StrJoin(wrong, ", "),
+                   count > kShown ? ", ..." : "", tensors));
 }
 
 }  // namespace weight_sync::ipc

@@ -19,12 +19,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/testing/socket_folder.h"
 #include "fakes/engine_host.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "refit/refit_info_json.h"
 #include "weight_sync/ipc/protocol.h"
-#include "weight_sync/wire/endpoint_for_testing.h"
 
 namespace weight_sync::ipc {
 namespace {
@@ -56,12 +56,12 @@ class IpcLinkTest : public ::testing::Test {
     auto buckets = refit::Pack(*info_, {4096});
     ASSERT_THAT(buckets, IsOk());
     buckets_ = *std::move(buckets);
-    auto host = fakes::EngineHost::Start(endpoint_.path(), *info_, {}, {});
+    auto host = fakes::EngineHost::Start(endpoint_.endpoint(), *info_, {}, {});
     ASSERT_THAT(host, IsOk());
     host_ = *std::move(host);
   }
 
-  wire::EndpointForTesting endpoint_;
+  base::testing::SocketFolder endpoint_;
   std::unique_ptr<refit::RefitInfo> info_;
   std::vector<refit::Bucket> buckets_;
   std::unique_ptr<fakes::EngineHost> host_;
@@ -69,7 +69,7 @@ class IpcLinkTest : public ::testing::Test {
 };
 
 TEST_F(IpcLinkTest, TheRingHasNoNameOnceBothSidesHaveMappedIt) {
-  IpcLink link(endpoint_.path(), {4, 4096});
+  IpcLink link(endpoint_.endpoint(), {4, 4096});
   ASSERT_THAT(link.Hello(*info_, scope_), IsOk());
   EXPECT_THAT(Segments(), IsEmpty());
 }
@@ -77,7 +77,7 @@ TEST_F(IpcLinkTest, TheRingHasNoNameOnceBothSidesHaveMappedIt) {
 TEST_F(IpcLinkTest, AHelloThatFailsLeavesNoName) {
   auto other = refit::RefitInfo::Create({{"b", {1}, refit::DType::kF32}});
   ASSERT_THAT(other, IsOk());
-  IpcLink link(endpoint_.path(), {4, 4096});
+  IpcLink link(endpoint_.endpoint(), {4, 4096});
   EXPECT_THAT(link.Hello(*other, scope_), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(Segments(), IsEmpty());
   host_.reset();
@@ -88,7 +88,7 @@ TEST_F(IpcLinkTest, AHelloThatFailsLeavesNoName) {
 
 TEST_F(IpcLinkTest, ARingThatDoesNotFitIsRefusedBeforeTheEngineIsAskedAndNamesTheSettings) {
   host_.reset();
-  IpcLink link(endpoint_.path(), {2, int64_t{1} << 50});
+  IpcLink link(endpoint_.endpoint(), {2, int64_t{1} << 50});
   EXPECT_THAT(link.Hello(*info_, scope_),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        AllOf(HasSubstr("ring_slots 2"),
@@ -97,21 +97,21 @@ TEST_F(IpcLinkTest, ARingThatDoesNotFitIsRefusedBeforeTheEngineIsAskedAndNamesTh
 }
 
 TEST_F(IpcLinkTest, ARestartedEngineIsFoundByTheNextHello) {
-  IpcLink link(endpoint_.path(), {4, 4096});
+  IpcLink link(endpoint_.endpoint(), {4, 4096});
   ASSERT_THAT(link.Hello(*info_, scope_), IsOk());
   host_.reset();
-  auto host = fakes::EngineHost::Start(endpoint_.path(), *info_, {}, {});
+  auto host = fakes::EngineHost::Start(endpoint_.endpoint(), *info_, {}, {});
   ASSERT_THAT(host, IsOk());
   EXPECT_THAT(
       link.Begin({1, static_cast<int64_t>(buckets_.size()), refit::PlanDigest(buckets_)}, scope_),
-      StatusIs(absl::StatusCode::kUnavailable, HasSubstr(endpoint_.path())));
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr(endpoint_.endpoint())));
   EXPECT_FALSE(link.connected());
   EXPECT_THAT(link.Hello(*info_, scope_), IsOk());
   EXPECT_TRUE(link.connected());
 }
 
 TEST_F(IpcLinkTest, ABucketPlanOtherThanTheHellosIsRefused) {
-  IpcLink link(endpoint_.path(), {4, 4096});
+  IpcLink link(endpoint_.endpoint(), {4, 4096});
   ASSERT_THAT(link.Hello(*info_, scope_), IsOk());
   EXPECT_THAT(link.Begin({1, static_cast<int64_t>(buckets_.size()), {1, 2}}, scope_),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("buckets")));
@@ -124,7 +124,7 @@ class IpcConsumerTest : public IpcLinkTest {
  protected:
   void SetUp() override {
     IpcLinkTest::SetUp();
-    auto client = wire::RpcClient::Connect(endpoint_.path(), "engine", scope_);
+    auto client = wire::RpcClient::Connect(endpoint_.endpoint(), "engine", scope_);
     ASSERT_THAT(client, IsOk());
     client_ = *std::move(client);
     auto tensors = refit::RefitInfoToJson(*info_);

@@ -68,7 +68,8 @@ absl::Status IpcWeightSynchronizer::InitCommunicator() {
     // What the trainer was told counts if the engine says so too.
     absl::StatusOr<EngineState> state = generation_->State(scope);
     status = state.status();
-    if (state.ok() && !state->dirty && !state->paused && state->version == options_.engine_version) {
+    if (state.ok() && !state->dirty && !state->paused &&
+        state->version == options_.engine_version) {
       ledger_.Acknowledge(*options_.engine_version);
     }
   }
@@ -113,8 +114,8 @@ absl::StatusOr<SyncReport> IpcWeightSynchronizer::Sync(base::CancelScope& scope)
   job.link = link_.get();
   job.generation = generation_;
   job.checks = options_.checks;
-  job.verify = options_.deep_verification_every > 0 &&
-               syncs_++ % options_.deep_verification_every == 0;
+  job.verify =
+      options_.deep_verification_every > 0 && syncs_++ % options_.deep_verification_every == 0;
   job.cleanup_timeout = options_.cleanup_timeout;
   bool offloaded = true;
   const auto end_offload = [&] {
@@ -126,7 +127,8 @@ absl::StatusOr<SyncReport> IpcWeightSynchronizer::Sync(base::CancelScope& scope)
                           generation_->PrepareForGeneration(kKvCache, scope));
   };
 
-  absl::Status status = base::Prefixed("policy's OffloadBeforeRefit", policy_->OffloadBeforeRefit());
+  absl::Status status =
+      base::Prefixed("policy's OffloadBeforeRefit", policy_->OffloadBeforeRefit());
   if (status.ok()) {
     status = base::Prefixed("waking the engine's weights",
                             generation_->PrepareForGeneration(kWeights, scope));
@@ -141,8 +143,10 @@ absl::StatusOr<SyncReport> IpcWeightSynchronizer::Sync(base::CancelScope& scope)
     if (absl::IsUnavailable(status)) ledger_.ForgetEngine();  // what answers next may be another
     const absl::Status undone = end_offload();
     if (undone.ok()) return status;
-    return absl::Status(status.code(), absl::StrCat(status.message(), "; then the policy's "
-                                                    "OffloadAfterRefit: ", undone.message()));
+    return absl::Status(status.code(), absl::StrCat(status.message(),
+                                                    "; then the policy's "
+                                                    "OffloadAfterRefit: ",
+                                                    undone.message()));
   }
   ledger_.Acknowledge(job.version);
   return std::move(result.report);

@@ -20,6 +20,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/testing/socket_folder.h"
 #include "fakes/engine_host.h"
 #include "fakes/faulty_link.h"
 #include "fakes/seeded_policy.h"
@@ -27,7 +28,6 @@
 #include "gtest/gtest.h"
 #include "weight_sync/engines/native/native_generation.h"
 #include "weight_sync/ipc/ipc_link.h"
-#include "weight_sync/wire/endpoint_for_testing.h"
 
 namespace weight_sync::ipc {
 namespace {
@@ -117,8 +117,8 @@ class IpcWeightSynchronizerTest : public ::testing::Test {
     ASSERT_THAT(policy, IsOk());
     policy_ = *std::move(policy);
     noting_policy_ = std::make_unique<NotingPolicy>(policy_.get(), &calls_);
-    generation_ = std::make_unique<NotingGeneration>(endpoint_.path(), &calls_);
-    options_.endpoint = endpoint_.path();
+    generation_ = std::make_unique<NotingGeneration>(endpoint_.endpoint(), &calls_);
+    options_.endpoint = endpoint_.endpoint();
     options_.ring_slot_bytes = 4096;  // ten buckets
     options_.connect_timeout = absl::Minutes(2);
     options_.sync_timeout = absl::Minutes(2);
@@ -127,14 +127,14 @@ class IpcWeightSynchronizerTest : public ::testing::Test {
 
   void StartEngine(std::vector<EngineFault> faults = {}) {
     host_.reset();
-    auto host = fakes::EngineHost::Start(endpoint_.path(), *info_, std::move(faults), {});
+    auto host = fakes::EngineHost::Start(endpoint_.endpoint(), *info_, std::move(faults), {});
     ASSERT_THAT(host, IsOk());
     host_ = *std::move(host);
   }
 
   std::unique_ptr<IpcWeightSynchronizer> Make(std::vector<LinkFault> faults = {}) {
     std::unique_ptr<Link> link = std::make_unique<fakes::FaultyLink>(
-        std::make_unique<IpcLink>(endpoint_.path(),
+        std::make_unique<IpcLink>(endpoint_.endpoint(),
                                   RingLayout{options_.ring_slots, options_.ring_slot_bytes}),
         std::move(faults));
     return std::make_unique<IpcWeightSynchronizer>(options_, noting_policy_.get(),
@@ -153,7 +153,7 @@ class IpcWeightSynchronizerTest : public ::testing::Test {
     EXPECT_EQ(answer->weights, fakes::AnswerDigest(policy_->parameters()));
   }
 
-  wire::EndpointForTesting endpoint_;
+  base::testing::SocketFolder endpoint_;
   base::CancelScope scope_{base::Deadline::After(absl::Minutes(2))};
   Calls calls_;
   std::unique_ptr<refit::RefitInfo> info_;
@@ -269,10 +269,10 @@ TEST_F(IpcWeightSynchronizerTest, CallsOutOfTurnAreFailedPrecondition) {
 
 TEST_F(IpcWeightSynchronizerTest, InitCommunicatorCanBeTriedAgain) {
   options_.connect_timeout = absl::Milliseconds(50);
-  options_.endpoint = endpoint_.path();
+  options_.endpoint = endpoint_.endpoint();
   auto synchronizer = Make();
   EXPECT_THAT(synchronizer->InitCommunicator(),
-              StatusIs(absl::StatusCode::kUnavailable, HasSubstr(endpoint_.path())));
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr(endpoint_.endpoint())));
   StartEngine();
   // The timeout was short for a refusal; a busy machine may need more than one try to connect.
   absl::Status connected = synchronizer->InitCommunicator();

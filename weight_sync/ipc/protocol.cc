@@ -9,41 +9,26 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "weight_sync/wire/message_json.h"
 
 namespace weight_sync::ipc {
-namespace {
 
 using nlohmann::json;
-
-// Runs `read` on the parsed text; json's exceptions end here.
-template <typename Read>
-absl::Status Parse(absl::string_view text, Read read) {
-  try {
-    return read(json::parse(text.begin(), text.end()));
-  } catch (const json::exception& e) {
-    return absl::InvalidArgumentError(absl::StrCat("malformed message: ", e.what()));
-  }
-}
-
-// Another program's text may hold anything; the error must still reach the other side.
-std::string Dump(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-}  // namespace
+using wire::DumpMessage;
+using wire::ParseMessage;
 
 std::string ToJson(const HelloBody& body) {
-  return Dump({{"protocol", body.protocol},
-               {"ring_name", body.ring_name},
-               {"slots", body.ring.slots},
-               {"slot_bytes", body.ring.slot_bytes},
-               {"bucket_bytes", body.geometry.bucket_bytes},
-               {"alignment", body.geometry.alignment}});
+  return DumpMessage({{"protocol", body.protocol},
+                      {"ring_name", body.ring_name},
+                      {"slots", body.ring.slots},
+                      {"slot_bytes", body.ring.slot_bytes},
+                      {"bucket_bytes", body.geometry.bucket_bytes},
+                      {"alignment", body.geometry.alignment}});
 }
 
 absl::StatusOr<HelloBody> HelloFromJson(absl::string_view text) {
   HelloBody body;
-  WS_RETURN_IF_ERROR(Parse(text, [&body](const json& value) {
+  WS_RETURN_IF_ERROR(ParseMessage(text, [&body](const json& value) {
     value.at("protocol").get_to(body.protocol);
     // The rest has this form in this version of the protocol only.
     if (body.protocol != kProtocolVersion) {
@@ -61,18 +46,18 @@ absl::StatusOr<HelloBody> HelloFromJson(absl::string_view text) {
 }
 
 std::string ToJson(const BeginBody& body) {
-  return Dump({{"ring_name", body.ring_name},
-               {"version", body.plan.version},
-               {"buckets", body.plan.buckets},
-               {"plan", body.plan.plan.Hex()},
-               {"wire_digests", body.plan.wire_digests},
-               {"position", body.position},
-               {"timeout_ms", body.timeout_ms}});
+  return DumpMessage({{"ring_name", body.ring_name},
+                      {"version", body.plan.version},
+                      {"buckets", body.plan.buckets},
+                      {"plan", body.plan.plan.Hex()},
+                      {"wire_digests", body.plan.wire_digests},
+                      {"position", body.position},
+                      {"timeout_ms", body.timeout_ms}});
 }
 
 absl::StatusOr<BeginBody> BeginFromJson(absl::string_view text) {
   BeginBody body;
-  WS_RETURN_IF_ERROR(Parse(text, [&body](const json& value) {
+  WS_RETURN_IF_ERROR(ParseMessage(text, [&body](const json& value) {
     value.at("ring_name").get_to(body.ring_name);
     value.at("version").get_to(body.plan.version);
     value.at("buckets").get_to(body.plan.buckets);
@@ -87,13 +72,13 @@ absl::StatusOr<BeginBody> BeginFromJson(absl::string_view text) {
 }
 
 std::string ToJson(const Receipt& receipt) {
-  return Dump(
+  return DumpMessage(
       {{"tensors", receipt.tensors}, {"buckets", receipt.buckets}, {"bytes", receipt.bytes}});
 }
 
 absl::StatusOr<Receipt> ReceiptFromJson(absl::string_view text) {
   Receipt receipt;
-  WS_RETURN_IF_ERROR(Parse(text, [&receipt](const json& value) {
+  WS_RETURN_IF_ERROR(ParseMessage(text, [&receipt](const json& value) {
     value.at("tensors").get_to(receipt.tensors);
     value.at("buckets").get_to(receipt.buckets);
     value.at("bytes").get_to(receipt.bytes);
@@ -103,12 +88,12 @@ absl::StatusOr<Receipt> ReceiptFromJson(absl::string_view text) {
 }
 
 std::string StatusToJson(const absl::Status& status) {
-  return Dump({{"code", static_cast<int>(status.code())},
-               {"message", std::string(status.message())}});
+  return DumpMessage(
+      {{"code", static_cast<int>(status.code())}, {"message", std::string(status.message())}});
 }
 
 absl::Status StatusFromJson(absl::string_view text, absl::Status& status) {
-  return Parse(text, [&status](const json& value) {
+  return ParseMessage(text, [&status](const json& value) {
     status = absl::Status(static_cast<absl::StatusCode>(value.at("code").get<int>()),
                           value.at("message").get<std::string>());
     return absl::OkStatus();

@@ -95,8 +95,8 @@ absl::Status WaitUntil(RingCounter& counter, Ready ready, const RingWait& wait, 
 }  // namespace
 
 int64_t RingLayout::slots_offset() const {
-  const int64_t control = static_cast<int64_t>(sizeof(RingControl)) +
-                          slots * static_cast<int64_t>(sizeof(SlotHeader));
+  const int64_t control =
+      static_cast<int64_t>(sizeof(RingControl)) + slots * static_cast<int64_t>(sizeof(SlotHeader));
   return (control + kPage - 1) / kPage * kPage;
 }
 
@@ -104,7 +104,7 @@ RingProducer::RingProducer(std::byte* memory, const RingLayout& layout, bool ini
                            uint64_t position)
     : layout_(layout),
       memory_(memory),
-      control_(initialize ? new (memory) RingControl : reinterpret_cast<RingControl*>(memory)),
+      control_(initialize ? new(memory) RingControl : reinterpret_cast<RingControl*>(memory)),
       published_(position) {
   if (!initialize) return;
   control_->published.value.store(static_cast<uint32_t>(position));
@@ -150,8 +150,7 @@ absl::StatusOr<RingConsumer::Filled> RingConsumer::Next(const RingWait& wait) {
   };
   WS_RETURN_IF_ERROR(WaitUntil(control_->published, filled, wait, "waiting for a filled ring slot",
                                [] { return absl::OkStatus(); }));
-  const int64_t slot =
-      static_cast<int64_t>(released_ % static_cast<uint64_t>(layout_.slots));
+  const int64_t slot = static_cast<int64_t>(released_ % static_cast<uint64_t>(layout_.slots));
   const SlotHeader header = *HeaderOf(control_, slot);
   if (header.used < 0 || header.used > layout_.slot_bytes) {
     return absl::DataLossError(absl::StrCat("ring slot ", slot, " claims ", header.used,

@@ -45,10 +45,10 @@ class Client : public RpcClient {
     absl::StatusOr<RpcReply> hello = Exchange(kPing, "", "", scope, &pid);
     if (absl::IsDeadlineExceeded(hello.status())) {
       struct stat info;
-      return absl::UnavailableError(absl::StrCat(
-          "no ", role_, " answers at ", path_,
-          ::stat(path_.c_str(), &info) == 0 ? "" : " (there is no such socket)", ": ",
-          hello.status().message()));
+      return absl::UnavailableError(
+          absl::StrCat("no ", role_, " answers at ", path_,
+                       ::stat(path_.c_str(), &info) == 0 ? "" : " (there is no such socket)", ": ",
+                       hello.status().message()));
     }
     WS_RETURN_IF_ERROR(hello.status());
     WS_ASSIGN_OR_RETURN(base::PeerProcess peer, base::PeerProcess::Watch(pid, role_));

@@ -15,10 +15,10 @@
 #include "absl/status/status_matchers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/testing/socket_folder.h"
 #include "fakes/child_process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "weight_sync/wire/endpoint_for_testing.h"
 #include "weight_sync/wire/rpc.h"
 #include "zmq.hpp"
 
@@ -91,18 +91,18 @@ class RpcRootTest : public ::testing::Test {
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   }
-  EndpointForTesting endpoint_;
+  base::testing::SocketFolder endpoint_;
 };
 
 TEST_F(RpcRootTest, AnotherUsersClientIsRefusedByTheServerAndRefusesItItself) {
   NeverAsked service;
-  auto claim = base::LocalEndpoint::Claim(endpoint_.path());
+  auto claim = base::LocalEndpoint::Claim(endpoint_.endpoint());
   ASSERT_THAT(claim, IsOk());
   auto server = RpcServer::Start(*std::move(claim), {{"test.", &service}});
   ASSERT_THAT(server, IsOk());
-  ASSERT_EQ(::chmod(endpoint_.directory().c_str(), 0755), 0);
-  ASSERT_EQ(::chmod(endpoint_.path().c_str(), 0777), 0);
-  auto client = ChildProcess::Start(kClientRole, endpoint_.path());
+  ASSERT_EQ(::chmod(endpoint_.path().c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(endpoint_.endpoint().c_str(), 0777), 0);
+  auto client = ChildProcess::Start(kClientRole, endpoint_.endpoint());
   ASSERT_THAT(client, IsOk());
   auto own = client->ReadLine(Long());
   ASSERT_THAT(own, IsOk());
@@ -113,14 +113,14 @@ TEST_F(RpcRootTest, AnotherUsersClientIsRefusedByTheServerAndRefusesItItself) {
 }
 
 TEST_F(RpcRootTest, AnotherUsersServerIsRefusedByTheClient) {
-  ASSERT_EQ(::chown(endpoint_.directory().c_str(), kNobody, kNobody), 0);
-  auto server = ChildProcess::Start(kServerRole, endpoint_.path());
+  ASSERT_EQ(::chown(endpoint_.path().c_str(), kNobody, kNobody), 0);
+  auto server = ChildProcess::Start(kServerRole, endpoint_.endpoint());
   ASSERT_THAT(server, IsOk());
   auto ready = server->ReadLine(Long());
   ASSERT_THAT(ready, IsOk());
   ASSERT_EQ(*ready, "OK");
   const base::CancelScope scope(Long());
-  EXPECT_THAT(RpcClient::Connect(endpoint_.path(), "engine", scope),
+  EXPECT_THAT(RpcClient::Connect(endpoint_.endpoint(), "engine", scope),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr(absl::StrCat("belongs to user ", kNobody))));
 }

@@ -100,8 +100,8 @@ class Server : public RpcServer {
       socket_.set(zmq::sockopt::router_mandatory, true);
       socket_.bind(endpoint_.uri());
     } catch (const zmq::error_t& e) {
-      return absl::UnavailableError(absl::StrCat("cannot listen on ", endpoint_.path(), ": ",
-                                                 e.what()));
+      return absl::UnavailableError(
+          absl::StrCat("cannot listen on ", endpoint_.path(), ": ", e.what()));
     }
     thread_ = std::thread([this] { Loop(); });
     return absl::OkStatus();
@@ -144,9 +144,9 @@ class Server : public RpcServer {
     }
     for (const auto& [prefix, service] : services_) {
       if (absl::StartsWith(method, prefix)) {
-        return service->Handle({method.substr(prefix.size()), message.frames[3], message.frames[4],
-                                *pid},
-                               RpcResponder(outbox_, identity, id));
+        return service->Handle(
+            {method.substr(prefix.size()), message.frames[3], message.frames[4], *pid},
+            RpcResponder(outbox_, identity, id));
       }
     }
     Send(identity, id, absl::UnimplementedError(absl::StrCat("no method '", method, "' here")));
@@ -155,8 +155,8 @@ class Server : public RpcServer {
   absl::Status Admit(pid_t pid, const std::string& identity) {
     if (client_.has_value() && !client_->alive()) Gone(client_->LostError());
     if (client_.has_value() && client_->pid() != pid) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "endpoint ", endpoint_.path(), " serves ", client_->name(), ", not process ", pid));
+      return absl::FailedPreconditionError(absl::StrCat("endpoint ", endpoint_.path(), " serves ",
+                                                        client_->name(), ", not process ", pid));
     }
     if (!client_.has_value()) {
       WS_ASSIGN_OR_RETURN(base::PeerProcess client, base::PeerProcess::Watch(pid, "trainer"));

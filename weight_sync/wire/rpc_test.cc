@@ -22,10 +22,10 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/testing/socket_folder.h"
 #include "fakes/child_process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "weight_sync/wire/endpoint_for_testing.h"
 
 namespace weight_sync::wire {
 namespace {
@@ -154,7 +154,7 @@ class RpcTest : public ::testing::Test {
  protected:
   absl::StatusOr<std::unique_ptr<RpcClient>> Connect(absl::Duration timeout = kLong) {
     const base::CancelScope scope(base::Deadline::After(timeout));
-    return RpcClient::Connect(endpoint_.path(), "engine", scope);
+    return RpcClient::Connect(endpoint_.endpoint(), "engine", scope);
   }
   static absl::StatusOr<RpcReply> Call(RpcClient& client, absl::string_view method,
                                        absl::string_view body = "",
@@ -165,7 +165,7 @@ class RpcTest : public ::testing::Test {
   }
   // What the child reported first.
   absl::StatusOr<std::pair<ChildProcess, std::string>> StartChild(const char* role) {
-    auto child = ChildProcess::Start(role, endpoint_.path());
+    auto child = ChildProcess::Start(role, endpoint_.endpoint());
     if (!child.ok()) return child.status();
     auto line = child->ReadLine(Long());
     if (!line.ok()) return line.status();
@@ -178,13 +178,13 @@ class RpcTest : public ::testing::Test {
     return std::move(child->first);
   }
 
-  EndpointForTesting endpoint_;
+  base::testing::SocketFolder endpoint_;
 };
 
 class RpcInOneProcessTest : public RpcTest {
  protected:
   void SetUp() override {
-    auto server = Serve(endpoint_.path(), &service_);
+    auto server = Serve(endpoint_.endpoint(), &service_);
     ASSERT_THAT(server, IsOk());
     server_ = *std::move(server);
     auto client = Connect();
@@ -250,7 +250,7 @@ TEST_F(RpcInOneProcessTest, AfterATimeoutTheSameClientWorksAndALateReplyIsNotTak
   for (int round = 0; round < 3; ++round) {
     EXPECT_THAT(Call(*client_, "hold", "", "", kShort),
                 StatusIs(absl::StatusCode::kDeadlineExceeded,
-                         AllOf(HasSubstr("engine at"), HasSubstr(endpoint_.path()),
+                         AllOf(HasSubstr("engine at"), HasSubstr(endpoint_.endpoint()),
                                HasSubstr("test.hold"))));
     auto reply = Call(*client_, "release");  // the server sends "late" first
     ASSERT_THAT(reply, IsOk());
@@ -306,10 +306,10 @@ TEST_F(RpcInOneProcessTest, AReplyAfterTheServersEndIsHarmless) {
 TEST_F(RpcInOneProcessTest, ASuccessorOfTheServerInTheSameProcessIsAnotherPeer) {
   server_.reset();
   TestService successor_service;
-  auto successor = Serve(endpoint_.path(), &successor_service);
+  auto successor = Serve(endpoint_.endpoint(), &successor_service);
   ASSERT_THAT(successor, IsOk());
   EXPECT_THAT(Call(*client_, "say"),
-              StatusIs(absl::StatusCode::kUnavailable, HasSubstr(endpoint_.path())));
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr(endpoint_.endpoint())));
   EXPECT_FALSE(client_->connected());
   EXPECT_THAT(Call(*client_, "say"), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_EQ(successor_service.handled(), 0) << "it must not act on its predecessor's requests";
@@ -324,7 +324,7 @@ TEST_F(RpcInOneProcessTest, ASuccessorOfTheServerInTheSameProcessIsAnotherPeer) 
 TEST_F(RpcTest, ConnectWithoutAServerIsUnavailableAndNamesThePath) {
   const absl::Time start = absl::Now();
   EXPECT_THAT(Connect(kShort), StatusIs(absl::StatusCode::kUnavailable,
-                                        AllOf(HasSubstr("engine"), HasSubstr(endpoint_.path()),
+                                        AllOf(HasSubstr("engine"), HasSubstr(endpoint_.endpoint()),
                                               HasSubstr("there is no such socket"))));
   // Also that the end of a client whose message was never sent waits for nothing.
   EXPECT_LT(absl::Now() - start, kLong / 4);
@@ -334,17 +334,17 @@ TEST_F(RpcTest, ConnectToTheSocketFileOfADeadServerIsUnavailable) {
   ChildProcess server = StartServer();
   server.Kill(SIGKILL);
   ASSERT_THAT(server.Wait(Long()), IsOk());
-  ASSERT_EQ(::access(endpoint_.path().c_str(), F_OK), 0);
+  ASSERT_EQ(::access(endpoint_.endpoint().c_str(), F_OK), 0);
   EXPECT_THAT(Connect(kShort),
               StatusIs(absl::StatusCode::kUnavailable,
-                       AllOf(HasSubstr(endpoint_.path()),
+                       AllOf(HasSubstr(endpoint_.endpoint()),
                              ::testing::Not(HasSubstr("there is no such socket")))));
 }
 
 TEST_F(RpcTest, ConnectEndsByCancellationWithItsCause) {
   base::CancelScope scope(Long());
   std::thread cancelling([&] { scope.Cancel(absl::AbortedError("the trainer stops")); });
-  EXPECT_THAT(RpcClient::Connect(endpoint_.path(), "engine", scope),
+  EXPECT_THAT(RpcClient::Connect(endpoint_.endpoint(), "engine", scope),
               StatusIs(absl::StatusCode::kAborted, HasSubstr("the trainer stops")));
   cancelling.join();
 }
@@ -358,7 +358,7 @@ TEST_F(RpcTest, ConnectRefusesAPathThatIsNoSocketAddress) {
 TEST_F(RpcTest, ConnectWaitsForAServerThatComesLater) {
   TestService service;
   absl::StatusOr<std::unique_ptr<RpcServer>> server;
-  std::thread serving([&] { server = Serve(endpoint_.path(), &service); });
+  std::thread serving([&] { server = Serve(endpoint_.endpoint(), &service); });
   EXPECT_THAT(Connect(), IsOk());
   serving.join();
   ASSERT_THAT(server, IsOk());
@@ -435,12 +435,12 @@ class HolderTest : public RpcTest, public ::testing::WithParamInterface<bool> {}
 TEST_P(HolderTest, OthersAreRefusedByNameUntilItHasLeftOrDied) {
   const bool killed = GetParam();
   TestService service;
-  auto server = Serve(endpoint_.path(), &service);
+  auto server = Serve(endpoint_.endpoint(), &service);
   ASSERT_THAT(server, IsOk());
   auto holder = StartChild(kClientRole);
   ASSERT_THAT(holder, IsOk());
   ASSERT_EQ(holder->second, "OK");
-  const auto refused = AllOf(HasSubstr(endpoint_.path()),
+  const auto refused = AllOf(HasSubstr(endpoint_.endpoint()),
                              HasSubstr(absl::StrCat("trainer (pid ", holder->first.pid(), ")")));
   auto second = StartChild(kClientRole);
   ASSERT_THAT(second, IsOk());
@@ -466,7 +466,7 @@ TEST_P(HolderTest, OthersAreRefusedByNameUntilItHasLeftOrDied) {
 TEST_P(HolderTest, ItsEndIsTold) {
   const bool killed = GetParam();
   TestService service;
-  auto server = Serve(endpoint_.path(), &service);
+  auto server = Serve(endpoint_.endpoint(), &service);
   ASSERT_THAT(server, IsOk());
   auto holder = StartChild(kClientRole);
   ASSERT_THAT(holder, IsOk());

@@ -34,13 +34,13 @@ void GenerationService::PeerGone(const absl::Status& why) {
   std::deque<Task> dropped;  // destroyed, and so answered, outside the lock
   absl::MutexLock lock(&mutex_);
   dropped.swap(tasks_);
-  if (running_ != nullptr) running_->Cancel(why.ok() ? absl::AbortedError("the trainer left") : why);
+  if (running_ != nullptr)
+    running_->Cancel(why.ok() ? absl::AbortedError("the trainer left") : why);
 }
 
 void GenerationService::Loop() {
-  const auto woken = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stop_ || !tasks_.empty();
-  };
+  const auto woken = [this]()
+                         ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stop_ || !tasks_.empty(); };
   for (;;) {
     Task task;
     absl::StatusOr<RequestBody> body;

@@ -31,8 +31,7 @@ bool NativeGeneration::IsAwake(MemoryTag tag) const {
          std::find(awake_.begin(), awake_.end(), tag) != awake_.end();
 }
 
-absl::Status NativeGeneration::Begin(const UpdateOptions& options,
-                                     const base::CancelScope& scope) {
+absl::Status NativeGeneration::Begin(const UpdateOptions& options, const base::CancelScope& scope) {
   absl::MutexLock lock(&mutex_);
   return Call(kBegin, {0, options.version, {}}, scope).status();
 }

@@ -21,6 +21,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/testing/socket_folder.h"
 #include "fakes/child_process.h"
 #include "fakes/fake_engine.h"
 #include "gmock/gmock.h"
@@ -28,7 +29,6 @@
 #include "refit/tensor_digest.h"
 #include "weight_sync/engines/native/generation_service.h"
 #include "weight_sync/engines/native/protocol.h"
-#include "weight_sync/wire/endpoint_for_testing.h"
 #include "weight_sync/wire/rpc.h"
 
 namespace weight_sync::native {
@@ -164,13 +164,13 @@ class NativeGenerationTest : public ::testing::Test {
     return status;
   }
 
-  wire::EndpointForTesting endpoint_;
+  base::testing::SocketFolder endpoint_;
   base::CancelScope scope_{Long()};
 };
 
 TEST_F(NativeGenerationTest, EveryCallReachesTheEngineWithItsArguments) {
-  Host host(endpoint_.path());
-  NativeGeneration generation(endpoint_.path());
+  Host host(endpoint_.endpoint());
+  NativeGeneration generation(endpoint_.endpoint());
   EXPECT_THAT(Update(generation, *host.fake, 41), IsOk());
   EXPECT_THAT(generation.PrepareForGeneration(kAllTags, scope_), IsOk());
   EXPECT_THAT(generation.Sleep(kKvCache, scope_), IsOk());
@@ -194,16 +194,16 @@ TEST_F(NativeGenerationTest, EveryCallReachesTheEngineWithItsArguments) {
 }
 
 TEST_F(NativeGenerationTest, TheEnginesOwnErrorComesBackWithCodeAndText) {
-  Host host(endpoint_.path());
-  NativeGeneration generation(endpoint_.path());
+  Host host(endpoint_.endpoint());
+  NativeGeneration generation(endpoint_.endpoint());
   EXPECT_THAT(generation.Finish(3, scope_),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        AllOf(HasSubstr("version 3 is not complete"), HasSubstr("engine"))));
 }
 
 TEST_F(NativeGenerationTest, ADirtyEngineSaysSo) {
-  Host host(endpoint_.path());
-  NativeGeneration generation(endpoint_.path());
+  Host host(endpoint_.endpoint());
+  NativeGeneration generation(endpoint_.endpoint());
   ASSERT_THAT(generation.Begin({1}, scope_), IsOk());
   ASSERT_THAT(host.fake->BeginUpdate(1), IsOk());
   ASSERT_THAT(host.fake->Load(0, refit::Box::Whole({300}), std::vector<std::byte>(1200)), IsOk());
@@ -218,8 +218,8 @@ TEST_F(NativeGenerationTest, ADirtyEngineSaysSo) {
 }
 
 TEST_F(NativeGenerationTest, PreparingWhatIsAwakeSendsNoMessage) {
-  Host host(endpoint_.path());
-  NativeGeneration generation(endpoint_.path());
+  Host host(endpoint_.endpoint());
+  NativeGeneration generation(endpoint_.endpoint());
   ASSERT_THAT(generation.PrepareForGeneration(kKvCache, scope_), IsOk());
   EXPECT_THAT(host.engine.TakeCalls(), ElementsAre("prepare kv_cache"));
   // Only what is not known to be awake.
@@ -239,8 +239,8 @@ TEST_F(NativeGenerationTest, PreparingWhatIsAwakeSendsNoMessage) {
 }
 
 TEST_F(NativeGenerationTest, AfterASleepThatFailedNothingIsTakenForAwake) {
-  Host host(endpoint_.path());
-  NativeGeneration generation(endpoint_.path());
+  Host host(endpoint_.endpoint());
+  NativeGeneration generation(endpoint_.endpoint());
   ASSERT_THAT(generation.PrepareForGeneration(kAllTags, scope_), IsOk());
   ASSERT_THAT(generation.Begin({1}, scope_), IsOk());
   ASSERT_THAT(generation.Sleep(kKvCache, scope_), StatusIs(absl::StatusCode::kFailedPrecondition));
@@ -250,13 +250,13 @@ TEST_F(NativeGenerationTest, AfterASleepThatFailedNothingIsTakenForAwake) {
 }
 
 TEST_F(NativeGenerationTest, FindsARestartedEngineAndForgetsWhatWasAwake) {
-  auto host = std::make_unique<Host>(endpoint_.path());
-  NativeGeneration generation(endpoint_.path());
+  auto host = std::make_unique<Host>(endpoint_.endpoint());
+  NativeGeneration generation(endpoint_.endpoint());
   ASSERT_THAT(generation.PrepareForGeneration(kAllTags, scope_), IsOk());
   auto before = generation.State(scope_);
   ASSERT_THAT(before, IsOk());
   host.reset();
-  host = std::make_unique<Host>(endpoint_.path());
+  host = std::make_unique<Host>(endpoint_.endpoint());
   // It sees at its next call that what answers is another, and connects at the one after.
   EXPECT_THAT(generation.State(scope_), StatusIs(absl::StatusCode::kUnavailable));
   auto after = generation.State(scope_);
@@ -268,7 +268,7 @@ TEST_F(NativeGenerationTest, FindsARestartedEngineAndForgetsWhatWasAwake) {
 }
 
 TEST_F(NativeGenerationTest, WithoutAnEngineEveryCallIsUnavailableAndNamesTheEndpoint) {
-  NativeGeneration generation(endpoint_.path());
+  NativeGeneration generation(endpoint_.endpoint());
   const std::vector<std::function<absl::Status(const base::CancelScope&)>> calls = {
       [&](auto& scope) { return generation.Begin({1}, scope); },
       [&](auto& scope) { return generation.Finish(1, scope); },
@@ -280,13 +280,13 @@ TEST_F(NativeGenerationTest, WithoutAnEngineEveryCallIsUnavailableAndNamesTheEnd
   };
   for (const auto& call : calls) {
     const base::CancelScope scope(base::Deadline::After(absl::Milliseconds(20)));
-    EXPECT_THAT(call(scope), StatusIs(absl::StatusCode::kUnavailable, HasSubstr(endpoint_.path())));
+    EXPECT_THAT(call(scope), StatusIs(absl::StatusCode::kUnavailable, HasSubstr(endpoint_.endpoint())));
   }
 }
 
 TEST_F(NativeGenerationTest, TheCallersDeadlineIsTheEnginesToo) {
-  Host host(endpoint_.path(), /*slow_digests=*/true);
-  NativeGeneration generation(endpoint_.path());
+  Host host(endpoint_.endpoint(), /*slow_digests=*/true);
+  NativeGeneration generation(endpoint_.endpoint());
   const base::CancelScope scope(base::Deadline::After(absl::Milliseconds(200)));
   EXPECT_THAT(generation.TableDigests(scope), StatusIs(absl::StatusCode::kDeadlineExceeded));
   EXPECT_THAT(host.engine.AwaitSlowEnd(), StatusIs(absl::StatusCode::kDeadlineExceeded));
@@ -294,8 +294,8 @@ TEST_F(NativeGenerationTest, TheCallersDeadlineIsTheEnginesToo) {
 }
 
 TEST_F(NativeGenerationTest, CallsOfManyThreadsAreCarriedOutOneAtATime) {
-  Host host(endpoint_.path());
-  NativeGeneration generation(endpoint_.path());
+  Host host(endpoint_.endpoint());
+  NativeGeneration generation(endpoint_.endpoint());
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
@@ -309,8 +309,8 @@ TEST_F(NativeGenerationTest, CallsOfManyThreadsAreCarriedOutOneAtATime) {
 }
 
 TEST_F(NativeGenerationTest, AMessageThatIsNoneIsRefusedByTheService) {
-  Host host(endpoint_.path());
-  auto client = wire::RpcClient::Connect(endpoint_.path(), "engine", scope_);
+  Host host(endpoint_.endpoint());
+  auto client = wire::RpcClient::Connect(endpoint_.endpoint(), "engine", scope_);
   ASSERT_THAT(client, IsOk());
   EXPECT_THAT((*client)->Call("engine.begin", "{", "", scope_),
               StatusIs(absl::StatusCode::kInvalidArgument));
@@ -338,8 +338,8 @@ class TrainerGoneTest : public NativeGenerationTest, public ::testing::WithParam
 
 TEST_P(TrainerGoneTest, TheCallThatRunsIsCancelledAndTheNextTrainerServed) {
   const bool killed = GetParam();
-  Host host(endpoint_.path(), /*slow_digests=*/true);
-  auto trainer = ChildProcess::Start(kTrainerRole, endpoint_.path());
+  Host host(endpoint_.endpoint(), /*slow_digests=*/true);
+  auto trainer = ChildProcess::Start(kTrainerRole, endpoint_.endpoint());
   ASSERT_THAT(trainer, IsOk());
   host.engine.AwaitCalls();
   const pid_t pid = trainer->pid();
@@ -358,7 +358,7 @@ TEST_P(TrainerGoneTest, TheCallThatRunsIsCancelledAndTheNextTrainerServed) {
   }
   EXPECT_LT(absl::Now() - start, kLong / 4);
   ASSERT_THAT(trainer->Wait(Long()), IsOk());
-  NativeGeneration generation(endpoint_.path());
+  NativeGeneration generation(endpoint_.endpoint());
   EXPECT_THAT(generation.State(scope_), IsOk());
 }
 
@@ -366,8 +366,8 @@ INSTANTIATE_TEST_SUITE_P(Ends, TrainerGoneTest, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Killed" : "Leaving"; });
 
 TEST_F(NativeGenerationTest, AServiceThatEndsCancelsItsCall) {
-  auto host = std::make_unique<Host>(endpoint_.path(), /*slow_digests=*/true);
-  NativeGeneration generation(endpoint_.path());
+  auto host = std::make_unique<Host>(endpoint_.endpoint(), /*slow_digests=*/true);
+  NativeGeneration generation(endpoint_.endpoint());
   base::CancelScope scope(Long());
   std::thread asking([&] { EXPECT_FALSE(generation.TableDigests(scope).ok()); });
   host->engine.AwaitCalls();

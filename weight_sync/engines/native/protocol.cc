@@ -9,11 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "weight_sync/wire/message_json.h"
 
 namespace weight_sync::native {
 namespace {
 
 using nlohmann::json;
+using wire::DumpMessage;
+using wire::ParseMessage;
 
 json TagsToJson(absl::Span<const MemoryTag> tags) {
   json names = json::array();
@@ -38,32 +41,17 @@ absl::StatusOr<std::vector<MemoryTag>> TagsFromJson(const json& names) {
   return tags;
 }
 
-template <typename Read>
-absl::Status Parse(absl::string_view text, Read read) {
-  try {
-    return read(json::parse(text.begin(), text.end()));
-  } catch (const json::exception& e) {
-    return absl::InvalidArgumentError(absl::StrCat("malformed message: ", e.what()));
-  }
-}
-
-// An engine's names may be no UTF-8. Such a tensor cannot be synced (its hello is refused), and
-// telling so must not throw.
-std::string Dump(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
 }  // namespace
 
 std::string ToJson(const RequestBody& body) {
-  return Dump({{"timeout_ms", body.timeout_ms},
-               {"version", body.version},
-               {"tags", TagsToJson(body.tags)}});
+  return DumpMessage({{"timeout_ms", body.timeout_ms},
+                      {"version", body.version},
+                      {"tags", TagsToJson(body.tags)}});
 }
 
 absl::StatusOr<RequestBody> RequestFromJson(absl::string_view text) {
   RequestBody body;
-  WS_RETURN_IF_ERROR(Parse(text, [&body](const json& value) {
+  WS_RETURN_IF_ERROR(ParseMessage(text, [&body](const json& value) {
     value.at("timeout_ms").get_to(body.timeout_ms);
     value.at("version").get_to(body.version);
     WS_ASSIGN_OR_RETURN(body.tags, TagsFromJson(value.at("tags")));
@@ -73,16 +61,16 @@ absl::StatusOr<RequestBody> RequestFromJson(absl::string_view text) {
 }
 
 std::string ToJson(const EngineState& state) {
-  return Dump({{"version", state.version.has_value() ? json(*state.version) : json()},
-               {"paused", state.paused},
-               {"dirty", state.dirty},
-               {"awake", TagsToJson(state.awake)},
-               {"incarnation", state.incarnation}});
+  return DumpMessage({{"version", state.version.has_value() ? json(*state.version) : json()},
+                      {"paused", state.paused},
+                      {"dirty", state.dirty},
+                      {"awake", TagsToJson(state.awake)},
+                      {"incarnation", state.incarnation}});
 }
 
 absl::StatusOr<EngineState> StateFromJson(absl::string_view text) {
   EngineState state;
-  WS_RETURN_IF_ERROR(Parse(text, [&state](const json& value) {
+  WS_RETURN_IF_ERROR(ParseMessage(text, [&state](const json& value) {
     if (!value.at("version").is_null()) state.version = value.at("version").get<Version>();
     value.at("paused").get_to(state.paused);
     value.at("dirty").get_to(state.dirty);
@@ -96,12 +84,12 @@ absl::StatusOr<EngineState> StateFromJson(absl::string_view text) {
 std::string ToJson(absl::Span<const NamedDigest> digests) {
   json value = json::object();
   for (const NamedDigest& entry : digests) value[entry.name] = entry.digest.Hex();
-  return Dump(value);
+  return DumpMessage(value);
 }
 
 absl::StatusOr<std::vector<NamedDigest>> DigestsFromJson(absl::string_view text) {
   std::vector<NamedDigest> digests;
-  WS_RETURN_IF_ERROR(Parse(text, [&digests](const json& value) {
+  WS_RETURN_IF_ERROR(ParseMessage(text, [&digests](const json& value) {
     if (!value.is_object()) {
       return absl::InvalidArgumentError("malformed message: digests are no object");
     }
