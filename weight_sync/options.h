@@ -30,8 +30,9 @@ struct SynchronizerOptions {
   std::string endpoint;
 
   // The ring between the two processes. Small slots stay in the cores' caches, and a few are enough
-  // to keep both sides busy: measured with //benchmarks:ipc --sweep on two cores with 2 MiB of cache
-  // each, where slots of 512 KiB to 4 MiB are alike and smaller ones, or only two, are slower.
+  // to keep both sides busy: measured with //benchmarks:ipc --sweep on two cores with 2 MiB of
+  // cache each, where slots of 512 KiB to 4 MiB are alike and smaller ones, or only two, are
+  // slower.
   int32_t ring_slots = 4;
   int64_t ring_slot_bytes = 1 << 20;
 
@@ -40,7 +41,8 @@ struct SynchronizerOptions {
   refit::Version policy_version = 0;
   std::optional<refit::Version> engine_version;
 
-  // Deep verification at every n-th sync, the first included; 0: never.
+  // Deep verification at every n-th sync, the first included, and again after one that failed its
+  // own; 0: never.
   int deep_verification_every = 0;
 
   absl::Duration connect_timeout = absl::Seconds(30);  // also to find a restarted engine

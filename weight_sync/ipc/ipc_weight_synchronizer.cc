@@ -102,7 +102,6 @@ absl::StatusOr<SyncReport> IpcWeightSynchronizer::SyncWeights() {
 
 absl::StatusOr<SyncReport> IpcWeightSynchronizer::Sync(base::CancelScope& scope) {
   SyncJob job;
-  job.version = ledger_.policy_version();
   if (!link_->connected()) {
     ledger_.ForgetEngine();
     WS_RETURN_IF_ERROR(Connect(scope));
@@ -115,7 +114,7 @@ absl::StatusOr<SyncReport> IpcWeightSynchronizer::Sync(base::CancelScope& scope)
   job.generation = generation_;
   job.checks = options_.checks;
   job.verify =
-      options_.deep_verification_every > 0 && syncs_++ % options_.deep_verification_every == 0;
+      options_.deep_verification_every > 0 && syncs_ % options_.deep_verification_every == 0;
   job.cleanup_timeout = options_.cleanup_timeout;
   bool offloaded = true;
   const auto end_offload = [&] {
@@ -135,6 +134,8 @@ absl::StatusOr<SyncReport> IpcWeightSynchronizer::Sync(base::CancelScope& scope)
   }
   SyncResult result;
   if (status.ok()) {
+    // Not before all that waits: a step and its mark may come while it does, and take part.
+    job.version = ledger_.policy_version();
     result = RunSync(job, scope, digests_);
     status = result.status;
     if (result.bytes_sent) ledger_.ForgetEngine();
@@ -143,11 +144,11 @@ absl::StatusOr<SyncReport> IpcWeightSynchronizer::Sync(base::CancelScope& scope)
     if (absl::IsUnavailable(status)) ledger_.ForgetEngine();  // what answers next may be another
     const absl::Status undone = end_offload();
     if (undone.ok()) return status;
-    return absl::Status(status.code(), absl::StrCat(status.message(),
-                                                    "; then the policy's "
-                                                    "OffloadAfterRefit: ",
-                                                    undone.message()));
+    return absl::Status(status.code(),
+                        absl::StrCat(status.message(), "; then the policy's OffloadAfterRefit: ",
+                                     undone.message()));
   }
+  ++syncs_;
   ledger_.Acknowledge(job.version);
   return std::move(result.report);
 }

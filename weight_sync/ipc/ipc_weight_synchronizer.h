@@ -71,7 +71,7 @@ class IpcWeightSynchronizer : public WeightSynchronizer {
   base::Digest128 plan_;
   std::unique_ptr<refit::Program> program_;
   std::vector<base::Digest128> digests_;
-  int64_t syncs_ = 0;
+  int64_t syncs_ = 0;  // that succeeded
 };
 
 }  // namespace weight_sync::ipc

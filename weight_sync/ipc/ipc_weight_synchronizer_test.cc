@@ -213,6 +213,21 @@ TEST_F(IpcWeightSynchronizerTest, AMarkDuringASyncLeavesItStale) {
   ExpectEngineAnswersAsThePolicy(1);
 }
 
+TEST_F(IpcWeightSynchronizerTest, AStepBeforeTheFirstByteIsSentUnderItsOwnVersion) {
+  StartEngine();
+  auto synchronizer = Make();
+  ASSERT_THAT(synchronizer->InitCommunicator(), IsOk());
+  noting_policy_->on_offload = [&] {
+    policy_->Step();
+    synchronizer->MarkStale();
+  };
+  auto report = synchronizer->SyncWeights();
+  ASSERT_THAT(report, IsOk());
+  EXPECT_EQ(report->version, 1);
+  EXPECT_FALSE(synchronizer->is_stale());
+  ExpectEngineAnswersAsThePolicy(1);
+}
+
 TEST_F(IpcWeightSynchronizerTest, WhatTheTrainerSaysOfTheEngineCountsOnlyIfTheEngineConfirms) {
   StartEngine();
   options_.policy_version = 5;
@@ -356,6 +371,21 @@ TEST_F(IpcWeightSynchronizerTest, DeepVerificationIsRunAtEveryNthSyncTheFirstInc
     ASSERT_THAT(report, IsOk());
     EXPECT_EQ(report->verification, i % 3 == 0 ? Verification::kEqual : Verification::kNotRun);
   }
+}
+
+TEST_F(IpcWeightSynchronizerTest, AfterASyncThatFailedItsDeepVerificationTheNextIsVerified) {
+  EngineFault drop;
+  drop.update = 0;
+  drop.action = EngineFault::Do::kDrop;
+  drop.tensor = "a";
+  StartEngine({drop});
+  options_.deep_verification_every = 3;
+  auto synchronizer = Make();
+  ASSERT_THAT(synchronizer->InitCommunicator(), IsOk());
+  EXPECT_THAT(synchronizer->SyncWeights(), StatusIs(absl::StatusCode::kDataLoss));
+  auto report = synchronizer->SyncWeights();
+  ASSERT_THAT(report, IsOk());
+  EXPECT_EQ(report->verification, Verification::kEqual);
 }
 
 TEST_F(IpcWeightSynchronizerTest, AnEngineThatWasRestartedIsSyncedAgain) {
