@@ -32,9 +32,9 @@ namespace weight_sync::base {
 // InvalidArgument unless `path` is absolute and fits a unix socket address. For both ends.
 absl::Status CheckEndpointPath(absl::string_view path);
 
-// Where `role` of `job` listens: a short digest of the full names in /tmp/weight_sync-<uid>, so that
-// long names work, names that differ anywhere differ here, and two processes of one user compute the
-// same whatever their environments.
+// Where `role` of `job` listens: a short digest of the full names in /tmp/weight_sync-<uid>, so
+// that long names work, names that differ anywhere differ here, and two processes of one user
+// compute the same whatever their environments.
 std::string DefaultEndpointPath(absl::string_view job, absl::string_view role);
 
 class LocalEndpoint {

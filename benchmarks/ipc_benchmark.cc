@@ -8,9 +8,9 @@
 //
 // Trainer and engine are two processes on a core each. Repetitions are interleaved at random, since
 // a machine's speed drifts; a ratio holds only within one run. The engine's whole table is compared
-// before and after the timed syncs, and every element changes in between. Options of Google Benchmark
-// pass through, such as --benchmark_out=FILE. On a machine that is not idle, figures mean something
-// only under "chrt -f 10" (root): the two processes then have their cores for themselves.
+// before and after the timed syncs, and every element changes in between. Options of Google
+// Benchmark pass through, such as --benchmark_out=FILE. On a machine that is not idle, figures mean
+// something only under "chrt -f 10" (root): the two processes then have their cores for themselves.
 
 #include <cstdint>
 #include <functional>

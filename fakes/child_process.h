@@ -3,8 +3,8 @@
 //
 // ChildProcess: this very binary run again in another role, for tests and tools that need two real
 // processes. The child gets its configuration as text on standard input, reports lines on a pipe,
-// and ends when its standard input is closed, so it never outlives its parent. A child that does not
-// end is killed by the destructor. Not thread-safe.
+// and ends when its standard input is closed, so it never outlives its parent. A child that does
+// not end is killed by the destructor. Not thread-safe.
 //
 //   WS_ASSIGN_OR_RETURN(auto child, ChildProcess::Start("--fake-engine", config));   // parent
 //   WS_ASSIGN_OR_RETURN(std::string line, child.ReadLine(deadline));                 // "ready"
@@ -49,7 +49,8 @@ class ChildProcess {
   // Asks the child to end, by closing its standard input.
   void CloseInput() { input_.reset(); }
 
-  // Waits until it has ended; its status as waitpid(2) gives it. DeadlineExceeded leaves it running.
+  // Waits until it has ended; its status as waitpid(2) gives it. DeadlineExceeded leaves it
+  // running.
   absl::StatusOr<int> Wait(const base::Deadline& deadline);
 
  private:

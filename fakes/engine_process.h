@@ -1,8 +1,8 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// EngineProcess: an EngineHost in a process of its own, which is this binary run again. A binary that
-// starts one calls MaybeRunEngineProcess first in its main(), or links //fakes:test_main.
+// EngineProcess: an EngineHost in a process of its own, which is this binary run again. A binary
+// that starts one calls MaybeRunEngineProcess first in its main(), or links //fakes:test_main.
 //
 //   WS_ASSIGN_OR_RETURN(auto engine, EngineProcess::Start({endpoint, info}));
 

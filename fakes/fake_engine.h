@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // FakeEngine: an inference engine without the inference. It has a parameter table of its own that a
-// transport loads into, the phases and versions of a real one, and faults scripted by data. It keeps
-// the contracts of WeightReceiver and Generation to the letter and refuses, naming its state, what
-// they do not allow; tests of transports and of the driver run against it, in one process or as a
-// process of its own (engine_process.h).
+// transport loads into, the phases and versions of a real one, and faults scripted by data. It
+// keeps the contracts of WeightReceiver and Generation to the letter and refuses, naming its state,
+// what they do not allow; tests of transports and of the driver run against it, in one process or
+// as a process of its own (engine_process.h).
 //
 // Answer() stands for a rollout: a digest over the whole table, labelled with the version that the
-// engine claims to answer with. It is refused while the engine is paused, dirty, asleep, or has never
-// been synced, so an answer from mixed weights cannot carry a version. Thread-safe.
+// engine claims to answer with. It is refused while the engine is paused, dirty, asleep, or has
+// never been synced, so an answer from mixed weights cannot carry a version. Thread-safe.
 //
 //   WS_ASSIGN_OR_RETURN(auto engine, FakeEngine::Create(info, /*faults=*/{}));
 //   ipc::IpcConsumer consumer(engine.get(), {});

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SeededPolicy: a trainer whose parameters change at each step, from a seed: two with the same
-// tensors, seed and steps hold the same bytes. Counts its memory phases. Step() and a sync may run in
-// two threads as far as the StepGate is concerned; the bytes are then torn, as they would be.
+// tensors, seed and steps hold the same bytes. Counts its memory phases. Step() and a sync may run
+// in two threads as far as the StepGate is concerned; the bytes are then torn, as they would be.
 //
 //   WS_ASSIGN_OR_RETURN(auto policy, SeededPolicy::Create(info, /*seed=*/7));
 //   policy->Step();

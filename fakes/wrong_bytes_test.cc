@@ -94,7 +94,8 @@ TEST_F(WrongBytesTest, AStepInTheMiddleIsFoundByDeepVerificationWithoutTheGuard)
 TEST_F(WrongBytesTest, AFlippedBitIsFoundByTheWireDigest) {
   Start(All(), {{kSync, kBucket, LinkFault::Do::kFlipBit}}, {});
   ExpectFoundAndHealed(absl::StatusCode::kDataLoss,
-                       "digests of 1 of 8 buckets differ from the trainer's: 4; the first holds 't4'");
+                       "digests of 1 of 8 buckets differ from the trainer's: 4; the first holds "
+                       "'t4'");
 }
 
 TEST_F(WrongBytesTest, AFlippedBitIsFoundByDeepVerificationAlone) {

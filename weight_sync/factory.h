@@ -11,7 +11,8 @@
 //
 //   SynchronizerOptions options;
 //   options.endpoint = base::DefaultEndpointPath("job-7", "engine-0");
-//   WS_ASSIGN_OR_RETURN(auto synchronizer, CreateWeightSynchronizer(options, &policy, &generation));
+//   WS_ASSIGN_OR_RETURN(auto synchronizer,
+//                       CreateWeightSynchronizer(options, &policy, &generation));
 
 #ifndef WEIGHT_SYNC_WEIGHT_SYNC_FACTORY_H_
 #define WEIGHT_SYNC_WEIGHT_SYNC_FACTORY_H_

@@ -5,8 +5,8 @@
 // around a transfer. Pause, publish, cache reset and resume belong here, on every transport; bytes
 // go over a Link.
 //
-// The order that the driver keeps: Begin, (bytes), Finish, Resume. An engine that may hold new bytes
-// and did not finish is dirty: it stays paused, and refuses Resume and generation with
+// The order that the driver keeps: Begin, (bytes), Finish, Resume. An engine that may hold new
+// bytes and did not finish is dirty: it stays paused, and refuses Resume and generation with
 // FailedPrecondition until an update that began after that has finished. Begin on a dirty or paused
 // engine closes what is open and starts anew.
 //

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // OwnedTensorReceiver: gives an engine's loader whole tensors in memory of their own, which it may
-// keep as long as it likes, for loaders that wait until a layer is complete. (Views of a reused slot
-// would be overwritten under them: wrong weights without an error.)
+// keep as long as it likes, for loaders that wait until a layer is complete. (Views of a reused
+// slot would be overwritten under them: wrong weights without an error.)
 //
 // Extra memory: the tensor being assembled, plus whatever the loader keeps.
 // The engine implements Loader; the adapter is the WeightReceiver.

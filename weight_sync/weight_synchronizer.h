@@ -16,7 +16,8 @@
 // Thread-safe. MarkStale and is_stale never wait. A second SyncWeights while one runs is
 // FailedPrecondition; Shutdown cancels the one that runs (it returns Aborted) and waits for it.
 //
-//   WS_ASSIGN_OR_RETURN(auto synchronizer, CreateWeightSynchronizer(options, &policy, &generation));
+//   WS_ASSIGN_OR_RETURN(auto synchronizer,
+//                       CreateWeightSynchronizer(options, &policy, &generation));
 //   WS_RETURN_IF_ERROR(synchronizer->InitCommunicator());
 //   for (;;) {
 //     if (synchronizer->is_stale()) WS_RETURN_IF_ERROR(synchronizer->SyncWeights().status());

@@ -1,8 +1,8 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The messages of the IPC link, carried by weight_sync/wire/rpc.h with JSON bodies. The trainer asks,
-// the engine's consumer answers:
+// The messages of the IPC link, carried by weight_sync/wire/rpc.h with JSON bodies. The trainer
+// asks, the engine's consumer answers:
 //
 //   hello   protocol, ring (name, slots, slot_bytes), alignment; attachment: RefitInfo as JSON
 //           -> plan (digest of the buckets that the engine derived)

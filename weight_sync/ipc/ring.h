@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A ring of slots in memory that two processes map: one producer fills slots, one consumer reads
-// them, in order. A slot changes hands by a counter on its own cache lines, not by a message; a side
-// that has nothing to do spins for a moment and then sleeps on the counter (futex(2)).
+// them, in order. A slot changes hands by a counter on its own cache lines, not by a message; a
+// side that has nothing to do spins for a moment and then sleeps on the counter (futex(2)).
 //
 // Memory: RingLayout::bytes(), from the start: control block, one header for each slot, slots
 // (page-aligned). The counters run freely modulo 2^32; each side keeps its own 64-bit position.

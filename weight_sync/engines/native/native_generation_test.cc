@@ -280,7 +280,8 @@ TEST_F(NativeGenerationTest, WithoutAnEngineEveryCallIsUnavailableAndNamesTheEnd
   };
   for (const auto& call : calls) {
     const base::CancelScope scope(base::Deadline::After(absl::Milliseconds(20)));
-    EXPECT_THAT(call(scope), StatusIs(absl::StatusCode::kUnavailable, HasSubstr(endpoint_.endpoint())));
+    EXPECT_THAT(call(scope),
+                StatusIs(absl::StatusCode::kUnavailable, HasSubstr(endpoint_.endpoint())));
   }
 }
 
