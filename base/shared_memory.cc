@@ -45,7 +45,7 @@ absl::StatusOr<std::byte*> Map(int fd, int64_t bytes) {
 absl::StatusOr<std::pair<std::string, UniqueFd>> CreateLocked() {
   static std::atomic<uint64_t> serial{0};
   for (;;) {
-    std::string name = absl::StrCat("/", SharedMemoryPrefix(), ::getpid(), ".", serial++);
+    std::string name = absl::StrCat("/", SharedMemoryPrefix(::getpid()), serial++);
     UniqueFd fd(::shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
     if (!fd.valid()) {
       if (errno == EEXIST) continue;
@@ -67,6 +67,12 @@ absl::StatusOr<std::pair<std::string, UniqueFd>> CreateLocked() {
 }  // namespace
 
 std::string SharedMemoryPrefix() { return absl::StrCat("weight_sync.", ::geteuid(), "."); }
+
+std::string SharedMemoryPrefix(pid_t pid) {
+  struct stat pid_namespace = {};  // 0 where /proc does not tell
+  ::stat("/proc/self/ns/pid", &pid_namespace);
+  return absl::StrCat(SharedMemoryPrefix(), pid_namespace.st_ino, ".", pid, ".");
+}
 
 absl::StatusOr<SharedMemory> SharedMemory::Create(int64_t bytes) {
   if (bytes <= 0) {

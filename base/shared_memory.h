@@ -19,6 +19,8 @@
 #ifndef WEIGHT_SYNC_BASE_SHARED_MEMORY_H_
 #define WEIGHT_SYNC_BASE_SHARED_MEMORY_H_
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -46,7 +48,7 @@ class SharedMemory {
   std::byte* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
 
-  // As shm_open(3) takes it: "/weight_sync.<uid>.<pid>.<serial>".
+  // As shm_open(3) takes it: "/weight_sync.<uid>.<pid namespace>.<pid>.<serial>".
   const std::string& name() const { return name_; }
 
   // Removes the name; the mappings live on. Only the creator may, and a second call is harmless.
@@ -64,6 +66,10 @@ class SharedMemory {
 
 // What the names of this user's segments start with, as seen in /dev/shm.
 std::string SharedMemoryPrefix();
+
+// The same for the segments of one process of this pid namespace. Containers and sandboxes may share
+// /dev/shm and have equal pids.
+std::string SharedMemoryPrefix(pid_t pid);
 
 // Removes this user's segments whose creators died before they unlinked them. Returns how many.
 int SweepSharedMemory();

@@ -185,7 +185,7 @@ int64_t ResidentBytes(pid_t pid) {
 }
 
 bool LeftNoSharedMemory(pid_t pid) {
-  const std::string prefix = absl::StrCat(base::SharedMemoryPrefix(), pid, ".");
+  const std::string prefix = base::SharedMemoryPrefix(pid);
   return WaitUntil([&prefix] {
     for (const std::string& name : Names("/dev/shm")) {
       if (absl::StartsWith(name, prefix)) return false;

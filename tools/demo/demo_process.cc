@@ -119,7 +119,7 @@ nlohmann::json RunDemoForJson(std::vector<std::string> arguments, int* exit_code
 
 bool LeftSomething(pid_t pid) {
   if (::kill(pid, 0) == 0) return true;
-  const std::string prefix = absl::StrCat(base::SharedMemoryPrefix(), pid, ".");
+  const std::string prefix = base::SharedMemoryPrefix(pid);
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
     if (absl::StartsWith(entry.path().filename().string(), prefix)) return true;
   }

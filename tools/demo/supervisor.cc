@@ -86,7 +86,7 @@ std::vector<std::string> SharedMemoryOf(const std::vector<pid_t>& pids) {
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", ignored)) {
     const std::string name = entry.path().filename();
     for (const pid_t pid : pids) {
-      if (absl::StartsWith(name, absl::StrCat(base::SharedMemoryPrefix(), pid, "."))) {
+      if (absl::StartsWith(name, base::SharedMemoryPrefix(pid))) {
         found.push_back(name);
       }
     }
