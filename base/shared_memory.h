@@ -67,8 +67,8 @@ class SharedMemory {
 // What the names of this user's segments start with, as seen in /dev/shm.
 std::string SharedMemoryPrefix();
 
-// The same for the segments of one process of this pid namespace. Containers and sandboxes may share
-// /dev/shm and have equal pids.
+// The same for the segments of one process of this pid namespace. Containers and sandboxes may
+// share /dev/shm and have equal pids.
 std::string SharedMemoryPrefix(pid_t pid);
 
 // Removes this user's segments whose creators died before they unlinked them. Returns how many.

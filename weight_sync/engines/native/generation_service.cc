@@ -67,6 +67,7 @@ void GenerationService::Loop() {
       absl::MutexLock lock(&mutex_);
       running_ = nullptr;
     }
+    scope.reset();  // what a call holds is given back before it is answered
     task.second.Reply(std::move(reply));
   }
 }
