@@ -76,7 +76,7 @@ absl::StatusOr<wire::RpcReply> IpcConsumer::Hello(const wire::RpcRequest& reques
   const RingConsumer ring(memory.data(), hello.ring);
   std::vector<base::Digest128> digests(buckets.size());
   session_.emplace(Session{std::move(trainer), std::move(memory), ring, std::move(buckets), plan,
-                           std::move(receiver_index), offered.size(), std::move(digests)});
+                           std::move(receiver_index), std::move(digests)});
   return wire::RpcReply{plan.Hex(), ""};
 }
 
@@ -160,7 +160,7 @@ void IpcConsumer::Drain() {
   if (!commit.has_value()) return;
   if (!status.ok()) return commit->Reply(status);
   Receipt receipt;
-  receipt.tensors = session_->tensors;
+  receipt.tensors = static_cast<int64_t>(session_->receiver_index.size());
   receipt.buckets = static_cast<int64_t>(session_->buckets.size());
   receipt.bytes = update_->bytes;
   commit->Reply(wire::RpcReply{ToJson(receipt), ""});

@@ -67,7 +67,6 @@ class IpcConsumer : public wire::RpcService {
     std::vector<refit::Bucket> buckets;
     base::Digest128 plan;
     std::vector<int> receiver_index;  // the receiver's number of each of the trainer's tensors
-    int64_t tensors;
     std::vector<base::Digest128> digests;  // of the buckets, as drained
   };
   // One update: from begin until its end is known and its thread joined.
