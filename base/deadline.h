@@ -47,9 +47,8 @@ class Deadline {
   // For poll(2) and zmq_poll: rounded up, so that a wait never spins on the last millisecond.
   int remaining_ms() const {
     const absl::Duration left = remaining();
-    return static_cast<int>(
-        std::min<int64_t>(absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1))),
-                          1 << 30));
+    return static_cast<int>(std::min<int64_t>(
+        absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1))), 1 << 30));
   }
 
   // The error of a wait that reached this deadline; `what` says what was waited for.

@@ -14,8 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #define XXH_STATIC_LINKING_ONLY  // the state by value
+#include "xxh_x86dispatch.h"     // after xxhash.h: picks the widest vector unit at run time
 #include "xxhash.h"
-#include "xxh_x86dispatch.h"  // after xxhash.h: picks the widest vector unit at run time
 
 namespace weight_sync::base {
 

@@ -62,8 +62,8 @@ absl::StatusOr<UniqueFd> Lock(const std::string& path) {
           absl::StrCat("endpoint ", path, " belongs to user ", locked.st_uid));
     }
     if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "endpoint ", path, " is owned by living process ", OwnerOf(fd.get())));
+      return absl::FailedPreconditionError(
+          absl::StrCat("endpoint ", path, " is owned by living process ", OwnerOf(fd.get())));
     }
     // The last owner may have removed the file between our open and our lock.
     if (::stat(lock_path.c_str(), &named) != 0 || named.st_ino != locked.st_ino) continue;
@@ -102,9 +102,9 @@ absl::Status CheckEndpointPath(absl::string_view path) {
         absl::StrCat("endpoint '", path, "' must be the absolute path of a file"));
   }
   if (path.size() > kLongest) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("endpoint path of ", path.size(), " bytes is longer than the ", kLongest,
-                     " that a unix socket address holds: ", path));
+    return absl::InvalidArgumentError(absl::StrCat("endpoint path of ", path.size(),
+                                                   " bytes is longer than the ", kLongest,
+                                                   " that a unix socket address holds: ", path));
   }
   return absl::OkStatus();
 }

@@ -37,12 +37,12 @@ namespace {
 using ::absl_testing::IsOk;
 using ::absl_testing::StatusIs;
 using ::testing::AllOf;
+using testing::ChildProcess;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
-using testing::ChildProcess;
 using testing::ListenAt;
 using testing::SocketFolder;
+using ::testing::StartsWith;
 
 bool Exists(const std::string& path) {
   struct stat info;
@@ -83,9 +83,9 @@ TEST(CheckEndpointPathTest, TakesThe107BytesOfASocketAddressAndNoMore) {
 
   for (const absl::Status& refused :
        {CheckEndpointPath(longest + "x"), LocalEndpoint::Claim(longest + "x").status()}) {
-    EXPECT_THAT(refused, StatusIs(absl::StatusCode::kInvalidArgument,
-                                  AllOf(HasSubstr("108"), HasSubstr("107"),
-                                        HasSubstr(longest + "x"))));
+    EXPECT_THAT(refused,
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("108"), HasSubstr("107"), HasSubstr(longest + "x"))));
   }
 }
 
@@ -234,9 +234,9 @@ TEST(LocalEndpointTest, DirectoryMustBePrivate) {
   ASSERT_EQ(::mkdir(open.c_str(), 0700), 0);
   for (const mode_t mode : {0755u, 0710u, 0701u, 01777u}) {
     ASSERT_EQ(::chmod(open.c_str(), mode), 0);
-    EXPECT_THAT(LocalEndpoint::Claim(open + "/engine.sock").status(),
-                StatusIs(absl::StatusCode::kFailedPrecondition,
-                         AllOf(HasSubstr(open), HasSubstr("700"))));
+    EXPECT_THAT(
+        LocalEndpoint::Claim(open + "/engine.sock").status(),
+        StatusIs(absl::StatusCode::kFailedPrecondition, AllOf(HasSubstr(open), HasSubstr("700"))));
     EXPECT_TRUE(std::filesystem::is_empty(open));
   }
   ASSERT_EQ(::chmod(open.c_str(), 0755), 0);

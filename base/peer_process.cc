@@ -18,15 +18,16 @@ namespace weight_sync::base {
 
 absl::StatusOr<PeerProcess> PeerProcess::Watch(pid_t pid, absl::string_view role) {
   if (pid <= 0) {
-    return absl::UnavailableError(absl::StrCat(
-        "the ", role, " is not visible in this pid namespace, so its death could not be seen; run "
-        "trainer and engine in one pid namespace"));
+    return absl::UnavailableError(
+        absl::StrCat("the ", role,
+                     " is not visible in this pid namespace, so its death could not be seen; run "
+                     "trainer and engine in one pid namespace"));
   }
   UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!fd.valid()) {
     return absl::UnavailableError(
-        absl::StrCat("cannot watch the ", role, " (pid ", pid, "): ",
-                     errno == ESRCH ? "no such process" : std::strerror(errno)));
+        absl::StrCat("cannot watch the ", role, " (pid ", pid,
+                     "): ", errno == ESRCH ? "no such process" : std::strerror(errno)));
   }
   return PeerProcess(pid, role, std::move(fd));
 }

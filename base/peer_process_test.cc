@@ -21,8 +21,8 @@ namespace {
 
 using ::absl_testing::StatusIs;
 using ::testing::AllOf;
-using ::testing::HasSubstr;
 using testing::ChildProcess;
+using ::testing::HasSubstr;
 
 bool EndSeen(const PeerProcess& peer, int timeout_ms) {
   pollfd poll_fd{peer.fd(), POLLIN, 0};

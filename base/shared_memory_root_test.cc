@@ -26,9 +26,9 @@ namespace {
 using ::absl_testing::IsOk;
 using ::absl_testing::StatusIs;
 using ::testing::AllOf;
+using testing::ChildProcess;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::ChildProcess;
 
 std::vector<std::string> SharedMemoryEntries() {
   std::vector<std::string> names;

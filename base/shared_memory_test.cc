@@ -35,8 +35,8 @@ namespace {
 using ::absl_testing::IsOk;
 using ::absl_testing::StatusIs;
 using ::testing::AllOf;
-using ::testing::HasSubstr;
 using testing::ChildProcess;
+using ::testing::HasSubstr;
 
 // Other tests use /dev/shm at the same time, and sweep it: only this test's names are looked at.
 std::string PathOf(const std::string& name) { return absl::StrCat("/dev/shm", name); }
@@ -127,8 +127,7 @@ TEST(SharedMemoryTest, UnlinkTwiceIsHarmless) {
 TEST(SharedMemoryTest, UnlinkSaysOnceThatTheNameWasTaken) {
   SharedMemory segment = MustCreate(64);
   ASSERT_EQ(::unlink(PathOf(segment.name()).c_str()), 0);
-  EXPECT_THAT(segment.Unlink(),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr(segment.name())));
+  EXPECT_THAT(segment.Unlink(), StatusIs(absl::StatusCode::kNotFound, HasSubstr(segment.name())));
   EXPECT_THAT(segment.Unlink(), IsOk());
 }
 

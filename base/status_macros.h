@@ -17,8 +17,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
-#define WS_RETURN_IF_ERROR(expr)                     \
-  do {                                               \
+#define WS_RETURN_IF_ERROR(expr)                                               \
+  do {                                                                         \
     if (absl::Status ws_status_ = (expr); !ws_status_.ok()) return ws_status_; \
   } while (false)
 
@@ -36,9 +36,8 @@ namespace weight_sync::base {
 inline absl::Status Prefixed(absl::string_view prefix, const absl::Status& status) {
   if (status.ok()) return status;
   absl::Status out(status.code(), absl::StrCat(prefix, ": ", status.message()));
-  status.ForEachPayload([&out](absl::string_view url, const absl::Cord& payload) {
-    out.SetPayload(url, payload);
-  });
+  status.ForEachPayload(
+      [&out](absl::string_view url, const absl::Cord& payload) { out.SetPayload(url, payload); });
   return out;
 }
 

@@ -28,7 +28,7 @@ namespace weight_sync::benchmarks {
 struct BareControl {
   enum class Task : int { kCopy, kDigest };
   Task task = Task::kCopy;
-  sem_t start;  // the consumer sleeps here between tasks
+  sem_t start;                                     // the consumer sleeps here between tasks
   alignas(128) std::atomic<int64_t> published{0};  // slots since the start
   alignas(128) std::atomic<int64_t> released{0};
 };
@@ -95,8 +95,8 @@ absl::StatusOr<std::unique_ptr<BareLoop>> BareLoop::Start(int64_t bytes,
                                                           int consumer_core) {
   WS_ASSIGN_OR_RETURN(fakes::Parameters source, fakes::Parameters::Create(Vectors(1, bytes)));
   source.FillSeeded(2);
-  WS_ASSIGN_OR_RETURN(base::SharedMemory memory, base::SharedMemory::Create(
-                                                     kSlotsOffset + ring.slots * ring.slot_bytes));
+  WS_ASSIGN_OR_RETURN(base::SharedMemory memory,
+                      base::SharedMemory::Create(kSlotsOffset + ring.slots * ring.slot_bytes));
   BareControl* const control = new (memory.data()) BareControl;
   PCHECK(::sem_init(&control->start, /*pshared=*/1, 0) == 0);
   WS_ASSIGN_OR_RETURN(

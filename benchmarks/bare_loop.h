@@ -33,8 +33,7 @@ struct BareControl;  // in the shared memory
 
 class BareLoop {
  public:
-  static absl::StatusOr<std::unique_ptr<BareLoop>> Start(int64_t bytes,
-                                                         const ipc::RingLayout& ring,
+  static absl::StatusOr<std::unique_ptr<BareLoop>> Start(int64_t bytes, const ipc::RingLayout& ring,
                                                          int consumer_core);
   ~BareLoop();
 

@@ -82,15 +82,15 @@ struct State {
 // Registers a benchmark whose iterations take the seconds that `run` returns.
 void Register(const std::string& name, const Sizes& sizes, int iterations,
               std::function<absl::StatusOr<double>()> run) {
-  ::benchmark::RegisterBenchmark(
-      name,
-      [run = std::move(run)](::benchmark::State& state) {
-        for (auto _ : state) {
-          const absl::StatusOr<double> seconds = run();
-          if (!seconds.ok()) return state.SkipWithError(seconds.status().ToString());
-          state.SetIterationTime(*seconds);
-        }
-      })
+  ::benchmark::RegisterBenchmark(name,
+                                 [run = std::move(run)](::benchmark::State& state) {
+                                   for (auto _ : state) {
+                                     const absl::StatusOr<double> seconds = run();
+                                     if (!seconds.ok())
+                                       return state.SkipWithError(seconds.status().ToString());
+                                     state.SetIterationTime(*seconds);
+                                   }
+                                 })
       ->UseManualTime()
       ->Iterations(iterations)
       ->Repetitions(sizes.repetitions);
@@ -212,19 +212,19 @@ absl::Status MeasureAll(const Sizes& sizes, bool judge) {
   }
   for (const State& state : states) {
     if (const auto left = table.share(state.name + kOn, state.name + kOff)) {
-      PrintGoal(absl::StrFormat("%s: digests cost at most %.0f %%", state.name,
-                                100 * kDigestCostGoal),
-                1 - *left <= kDigestCostGoal, absl::StrFormat("%.0f %%", 100 * (1 - *left)));
+      PrintGoal(
+          absl::StrFormat("%s: digests cost at most %.0f %%", state.name, 100 * kDigestCostGoal),
+          1 - *left <= kDigestCostGoal, absl::StrFormat("%.0f %%", 100 * (1 - *left)));
     }
   }
   if (timings.has(kManyTiny) && timings.has(kOneTiny)) {
     const double many = timings.best(kManyTiny), one = timings.best(kOneTiny);
     const double a_tensor = (many - one) / sizes.tiny_tensors;
-    PrintGoal(absl::StrFormat("a tensor costs less than %.0f ns", 1e9 * kTensorGoal),
-              a_tensor < kTensorGoal,
-              absl::StrFormat("%.0f ns (%d of %d bytes: %.2f ms; one of the same bytes: %.2f ms)",
-                              1e9 * a_tensor, sizes.tiny_tensors, kTinyBytes, 1e3 * many,
-                              1e3 * one));
+    PrintGoal(
+        absl::StrFormat("a tensor costs less than %.0f ns", 1e9 * kTensorGoal),
+        a_tensor < kTensorGoal,
+        absl::StrFormat("%.0f ns (%d of %d bytes: %.2f ms; one of the same bytes: %.2f ms)",
+                        1e9 * a_tensor, sizes.tiny_tensors, kTinyBytes, 1e3 * many, 1e3 * one));
   }
   if (const auto share = table.share(kBare, kOneThread);
       share.has_value() && *share < kLeastBareShare) {

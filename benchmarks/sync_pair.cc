@@ -70,9 +70,8 @@ absl::Status SyncPair::Verify() {
         absl::StrCat("the engine answers with version ", answer.version, ", not ", version_));
   }
   if (answer.weights != fakes::AnswerDigest(policy_->parameters())) {
-    return absl::DataLossError(
-        absl::StrCat("the engine's table differs from the trainer's parameters at version ",
-                     version_));
+    return absl::DataLossError(absl::StrCat(
+        "the engine's table differs from the trainer's parameters at version ", version_));
   }
   return absl::OkStatus();
 }

@@ -19,8 +19,7 @@ bool Timings::ReportContext(const Context& context) {
 void Timings::ReportRuns(const std::vector<Run>& runs) {
   for (const Run& run : runs) {
     if (run.skipped != ::benchmark::internal::NotSkipped) {
-      absl::StrAppend(&errors_, run.benchmark_name(), ": ", run.skip_message,
-                      "\n");
+      absl::StrAppend(&errors_, run.benchmark_name(), ": ", run.skip_message, "\n");
     } else if (run.run_type == Run::RT_Iteration) {
       seconds_[run.run_name.function_name].push_back(run.real_accumulated_time /
                                                      static_cast<double>(run.iterations));

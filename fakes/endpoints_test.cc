@@ -48,8 +48,8 @@ TEST_F(EndpointsTest, APathThatDoesNotFitASocketAddressIsRefusedAtBothEnds) {
       EXPECT_THAT(synchronizer, IsOk()) << length;
       EXPECT_THAT((*synchronizer)->InitCommunicator(), IsOk()) << length;
     } else {
-      const auto text = HasSubstr(
-          absl::StrCat("endpoint path of ", length, " bytes is longer than the 107"));
+      const auto text =
+          HasSubstr(absl::StrCat("endpoint path of ", length, " bytes is longer than the 107"));
       EXPECT_THAT(engine, StatusIs(absl::StatusCode::kUnavailable, text));
       EXPECT_THAT(synchronizer, StatusIs(absl::StatusCode::kInvalidArgument, text));
     }
@@ -60,10 +60,10 @@ TEST_F(EndpointsTest, ASecondEngineOnALivingOnesEndpointIsRefusedAndTheFirstServ
   StartEngine(SmallTensors(4));
   auto trainer = StartTrainer(SmallTensors(4));
   ExpectWholeSync(*trainer);
-  EXPECT_THAT(EngineProcess::Start({Endpoint(), SmallTensors(4)}),
-              StatusIs(absl::StatusCode::kUnavailable,
-                       HasSubstr(absl::StrCat("is owned by living process ",
-                                              engine_->process().pid()))));
+  EXPECT_THAT(
+      EngineProcess::Start({Endpoint(), SmallTensors(4)}),
+      StatusIs(absl::StatusCode::kUnavailable,
+               HasSubstr(absl::StrCat("is owned by living process ", engine_->process().pid()))));
   EXPECT_EQ(trainer->Ask()->version, 0);
   trainer->Step();
   ExpectWholeSync(*trainer);

@@ -78,9 +78,8 @@ TEST_P(EngineStopsTest, TheSyncEndsAtItsTimeoutAndTheNextOneHeals) {
   if (answer.ok()) {
     // Where no byte had been sent, or all were published: it obeys the resume that came late.
     EXPECT_EQ(answer->version, GetParam().at == At::kBegin ? 0 : 1);
-    EXPECT_EQ(answer->weights, answer->version == 0
-                                   ? before
-                                   : AnswerDigest(trainer.policy().parameters()));
+    EXPECT_EQ(answer->weights,
+              answer->version == 0 ? before : AnswerDigest(trainer.policy().parameters()));
   } else {
     EXPECT_NE(GetParam().at, At::kResume);
   }

@@ -58,8 +58,7 @@ class FakeEngine : public WeightReceiver, public Generation {
   // WeightReceiver:
   const refit::RefitInfo& expected() const override { return table_.info(); }
   absl::Status BeginUpdate(Version version) override;
-  absl::Status Load(int tensor, const refit::Box& box,
-                    absl::Span<const std::byte> bytes) override;
+  absl::Status Load(int tensor, const refit::Box& box, absl::Span<const std::byte> bytes) override;
   absl::Status EndUpdate(Version version) override;
   void AbortUpdate(const absl::Status& why) override;
 

@@ -247,10 +247,12 @@ TEST(FakeEngineTest, AFaultStrikesAtItsUpdateAndPointOnly) {
   const struct {
     At at;
     const char* first;  // the call that is to fail
-  } cases[] = {{At::kBegin, "Begin"},      {At::kLoad, "Load"},     {At::kEnd, "EndUpdate"},
-               {At::kFinish, "Finish"},    {At::kResume, "Resume"}};
-  const Call sync[] = {kCalls[0], kCalls[1], kCalls[2], kCalls[2],
-                       kCalls[3], kCalls[5], kCalls[6]};
+  } cases[] = {{At::kBegin, "Begin"},
+               {At::kLoad, "Load"},
+               {At::kEnd, "EndUpdate"},
+               {At::kFinish, "Finish"},
+               {At::kResume, "Resume"}};
+  const Call sync[] = {kCalls[0], kCalls[1], kCalls[2], kCalls[2], kCalls[3], kCalls[5], kCalls[6]};
   for (const auto& c : cases) {
     EngineFault fault;
     fault.update = 1;
@@ -282,8 +284,8 @@ TEST(FakeEngineTest, DropAndSwapAreSilentAndVisibleInTheDigests) {
   swap.other = "b";
   Rig rig({drop, swap});
   const auto digests_after_sync = [&] {
-    for (const auto call : {&Rig::Begin, &Rig::BeginUpdate, &Rig::Load, &Rig::Load,
-                            &Rig::EndUpdate, &Rig::Finish, &Rig::Resume}) {
+    for (const auto call : {&Rig::Begin, &Rig::BeginUpdate, &Rig::Load, &Rig::Load, &Rig::EndUpdate,
+                            &Rig::Finish, &Rig::Resume}) {
       EXPECT_THAT((rig.*call)(), IsOk());
     }
     return *rig.engine->TableDigests(rig.scope);

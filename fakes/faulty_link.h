@@ -24,10 +24,10 @@ struct LinkFault {
   int64_t sync = -1;  // at which Begin, counted from 0; -1: at every one
   int64_t bucket = 0;
   enum class Do {
-    kFlipBit,     // one bit of the bucket's first byte
-    kLoseBytes,   // the slot keeps what it held before: "sent", and nothing arrived
-    kKillSelf,    // SIGKILL to this process
-    kCall,        // `call`, such as an optimizer step
+    kFlipBit,    // one bit of the bucket's first byte
+    kLoseBytes,  // the slot keeps what it held before: "sent", and nothing arrived
+    kKillSelf,   // SIGKILL to this process
+    kCall,       // `call`, such as an optimizer step
   };
   Do action = Do::kFlipBit;
   std::function<void()> call = nullptr;

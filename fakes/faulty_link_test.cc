@@ -81,9 +81,9 @@ TEST_F(FaultyLinkTest, WithoutFaultsItIsTheLinkInside) {
   std::vector<std::string> submitted;
   FaultyLink link(std::make_unique<RecordingLink>(&submitted), {});
   EXPECT_TRUE(link.connected());
-  EXPECT_EQ(link.Hello(*refit::RefitInfo::Create({{"a", {1}, refit::DType::kU8}}), scope_)
-                ->bucket_bytes,
-            64);
+  EXPECT_EQ(
+      link.Hello(*refit::RefitInfo::Create({{"a", {1}, refit::DType::kU8}}), scope_)->bucket_bytes,
+      64);
   EXPECT_EQ(link.Commit({}, scope_)->bytes, 3);
   EXPECT_THAT(link.Abort(absl::AbortedError("x"), scope_),
               StatusIs(absl::StatusCode::kAborted, "x"));

@@ -28,13 +28,13 @@ TEST_F(OverlappingCallsTest, ASecondSyncIsRefusedAndTheFirstGoesOn) {
   StartEngine(SmallTensors(8));
   std::unique_ptr<Trainer> trainer;
   absl::Status second, init;
-  trainer = StartTrainer(
-      SmallTensors(8), {{/*sync=*/-1, /*bucket=*/3, LinkFault::Do::kCall, [&] {
-                           std::thread([&] {
-                             second = trainer->synchronizer().SyncWeights().status();
-                             init = trainer->synchronizer().InitCommunicator();
-                           }).join();
-                         }}});
+  trainer = StartTrainer(SmallTensors(8), {{/*sync=*/-1, /*bucket=*/3, LinkFault::Do::kCall, [&] {
+                                              std::thread([&] {
+                                                second =
+                                                    trainer->synchronizer().SyncWeights().status();
+                                                init = trainer->synchronizer().InitCommunicator();
+                                              }).join();
+                                            }}});
   ExpectWholeSync(*trainer);
   EXPECT_THAT(second, StatusIs(absl::StatusCode::kFailedPrecondition,
                                "SyncWeights while another call runs"));
@@ -44,9 +44,8 @@ TEST_F(OverlappingCallsTest, ASecondSyncIsRefusedAndTheFirstGoesOn) {
 TEST_F(OverlappingCallsTest, AMarkDuringASyncLeavesTheEngineStale) {
   StartEngine(SmallTensors(8));
   std::unique_ptr<Trainer> trainer;
-  trainer = StartTrainer(SmallTensors(8),
-                         {{/*sync=*/0, /*bucket=*/3, LinkFault::Do::kCall,
-                           [&] { trainer->synchronizer().MarkStale(); }}});
+  trainer = StartTrainer(SmallTensors(8), {{/*sync=*/0, /*bucket=*/3, LinkFault::Do::kCall,
+                                            [&] { trainer->synchronizer().MarkStale(); }}});
   EXPECT_THAT(trainer->synchronizer().SyncWeights(), IsOk());
   EXPECT_TRUE(trainer->synchronizer().is_stale());
   EXPECT_EQ(trainer->Ask()->version, 0);
@@ -57,13 +56,13 @@ TEST_F(OverlappingCallsTest, AMarkDuringASyncLeavesTheEngineStale) {
 TEST_F(OverlappingCallsTest, CallsOutOfOrderAreRefusedByName) {
   StartEngine(SmallTensors(8));
   Trainer trainer({SmallTensors(8), SmallRing(Endpoint())});
-  EXPECT_THAT(trainer.synchronizer().SyncWeights(),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       "SyncWeights before InitCommunicator"));
+  EXPECT_THAT(
+      trainer.synchronizer().SyncWeights(),
+      StatusIs(absl::StatusCode::kFailedPrecondition, "SyncWeights before InitCommunicator"));
   ASSERT_THAT(trainer.synchronizer().InitCommunicator(), IsOk());
-  EXPECT_THAT(trainer.synchronizer().InitCommunicator(),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       "InitCommunicator was called before"));
+  EXPECT_THAT(
+      trainer.synchronizer().InitCommunicator(),
+      StatusIs(absl::StatusCode::kFailedPrecondition, "InitCommunicator was called before"));
   ExpectWholeSync(trainer);
 }
 
@@ -77,8 +76,7 @@ TEST_F(OverlappingCallsTest, AfterShutdownEverythingIsRefusedAndTheEngineServesO
   EXPECT_THAT(trainer->synchronizer().SyncWeights(),
               StatusIs(absl::StatusCode::kFailedPrecondition, "SyncWeights after Shutdown"));
   EXPECT_THAT(trainer->synchronizer().InitCommunicator(),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       "InitCommunicator after Shutdown"));
+              StatusIs(absl::StatusCode::kFailedPrecondition, "InitCommunicator after Shutdown"));
   EXPECT_EQ(RingMappings(::getpid()), 0);
   EXPECT_EQ(trainer->Ask()->version, 0);
 

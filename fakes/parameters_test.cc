@@ -173,8 +173,7 @@ TEST(ParametersTest, OddSizesAndEmptyTensorsStayInTheirPlaces) {
 }
 
 TEST(ParametersTest, MoreThanTheMachineHasIsRefused) {
-  const auto info =
-      refit::RefitInfo::Create({{"huge", {int64_t{1} << 50}, refit::DType::kU8}});
+  const auto info = refit::RefitInfo::Create({{"huge", {int64_t{1} << 50}, refit::DType::kU8}});
   ASSERT_THAT(info, IsOk());
   EXPECT_THAT(Parameters::Create(*info),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("1125899906842624")));

@@ -19,10 +19,10 @@ namespace {
 
 using ::absl_testing::IsOk;
 using ::absl_testing::StatusIs;
+using refit::DType;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using refit::DType;
 
 std::vector<refit::TensorSpec> Model() {
   return {{"model.embed_tokens.weight", {64, 16}, DType::kBF16},
@@ -104,16 +104,15 @@ TEST_F(RefusedTensorsTest, ATensorMore) {
 TEST_F(RefusedTensorsTest, AnotherShapeOfTheSameBytes) {
   auto tensors = Model();
   tensors[0].shape = {16, 64};
-  ExpectRefused(
-      tensors, HasSubstr("1 with another shape: model.embed_tokens.weight (trainer [16, 64], "
-                         "engine [64, 16])"));
+  ExpectRefused(tensors,
+                HasSubstr("1 with another shape: model.embed_tokens.weight (trainer [16, 64], "
+                          "engine [64, 16])"));
 }
 
 TEST_F(RefusedTensorsTest, AnEmptyPlaceholderOfAShardedParameter) {
   auto tensors = Model();
   tensors[1].shape = {0};
-  ExpectRefused(tensors,
-                HasSubstr("model.vision.patch.weight (trainer [0], engine [1280, 3])"));
+  ExpectRefused(tensors, HasSubstr("model.vision.patch.weight (trainer [0], engine [1280, 3])"));
 }
 
 TEST_F(RefusedTensorsTest, AnotherDTypeOfTheSameSize) {
@@ -153,10 +152,9 @@ TEST_F(RefusedSlotsTest, AnEngineThatInsistsOnAnotherSlotSizeNamesBoth) {
   {
     Trainer trainer({SmallTensors(8), SmallRing(Endpoint())});
     const absl::Time start = absl::Now();
-    EXPECT_THAT(
-        trainer.synchronizer().InitCommunicator(),
-        StatusIs(absl::StatusCode::kInvalidArgument,
-                 HasSubstr("the trainer's ring_slot_bytes is 4096, this engine's 1024")));
+    EXPECT_THAT(trainer.synchronizer().InitCommunicator(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("the trainer's ring_slot_bytes is 4096, this engine's 1024")));
     EXPECT_LT(absl::Now() - start, absl::Seconds(1));
   }
   SynchronizerOptions options = SmallRing(Endpoint());

@@ -30,8 +30,7 @@ class SeededPolicy : public Policy {
   static absl::StatusOr<std::unique_ptr<SeededPolicy>> Create(const refit::RefitInfo& info,
                                                               uint64_t seed);
   // These values, at step 0.
-  static absl::StatusOr<std::unique_ptr<SeededPolicy>> Create(Parameters parameters,
-                                                              uint64_t seed);
+  static absl::StatusOr<std::unique_ptr<SeededPolicy>> Create(Parameters parameters, uint64_t seed);
 
   refit::RefitSource& source() override { return *source_; }
   absl::Status OffloadBeforeRefit() override;

@@ -34,8 +34,7 @@ class WrongBytesTest : public ProcessTest {
     SynchronizerOptions options = SmallRing(Endpoint());
     options.checks = checks;
     options.deep_verification_every = verify_every;
-    trainer_ = std::make_unique<Trainer>(
-        TrainerOptions{SmallTensors(8), options, std::move(link)});
+    trainer_ = std::make_unique<Trainer>(TrainerOptions{SmallTensors(8), options, std::move(link)});
     ASSERT_THAT(trainer_->synchronizer().InitCommunicator(), IsOk());
   }
 

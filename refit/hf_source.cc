@@ -34,10 +34,9 @@ absl::Status CheckPiece(const Piece& piece, const Bucket& bucket, const RefitInf
   }
   const int64_t bytes = piece.box.num_elements() * StorageElementBytes(tensor.dtype);
   if (piece.bytes != bytes || piece.dst < 0 || piece.dst > bucket.bytes - bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("box ", piece.box.ToString(), " of '", tensor.name, "' takes ", bytes,
-                     " bytes, not the ", piece.bytes, " at byte ", piece.dst, " of a bucket of ",
-                     bucket.bytes));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "box ", piece.box.ToString(), " of '", tensor.name, "' takes ", bytes, " bytes, not the ",
+        piece.bytes, " at byte ", piece.dst, " of a bucket of ", bucket.bytes));
   }
   return absl::OkStatus();
 }
@@ -58,8 +57,8 @@ class HfProgram : public Program {
       return absl::InternalError(absl::StrCat("bucket ", bucket, " was not compiled"));
     }
     if (dst.bytes < bucket_bytes_[static_cast<size_t>(bucket)]) {
-      return absl::InternalError(absl::StrCat("bucket ", bucket, " does not fit a slot of ",
-                                              dst.bytes, " bytes"));
+      return absl::InternalError(
+          absl::StrCat("bucket ", bucket, " does not fit a slot of ", dst.bytes, " bytes"));
     }
     copies_.Run(bucket, bases_, dst.data);
     return Event::Complete();

@@ -77,7 +77,11 @@ TEST(AllocationCountTest, SeesEveryKindOfAllocation) {
   EXPECT_EQ(counted([&] { free(memory = calloc(7, 7)); }), 1);
   EXPECT_EQ(counted([&] { free(memory = aligned_alloc(64, 64)); }), 1);
   EXPECT_EQ(counted([&] { ::operator delete(memory = ::operator new(7)); }), 1);
-  EXPECT_EQ(counted([] { std::vector<int> grown(7); grown.resize(700); }), 2);
+  EXPECT_EQ(counted([] {
+              std::vector<int> grown(7);
+              grown.resize(700);
+            }),
+            2);
   EXPECT_EQ(counted([] {}), 0);
 }
 

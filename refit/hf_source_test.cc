@@ -37,8 +37,8 @@ namespace {
 using ::absl_testing::IsOk;
 using ::absl_testing::StatusIs;
 using ::testing::AllOf;
-using ::testing::HasSubstr;
 using testing::DenseBytes;
+using ::testing::HasSubstr;
 using testing::kAllViewKinds;
 using testing::RandomShape;
 using testing::RandomTensor;
@@ -247,9 +247,9 @@ TEST(HfSourceTest, PiecesOutsideTheirTensorOrBucketAreRefusedByName) {
   const std::vector<Bucket> good = {{{{0, box(1, 2, 3, 4), 16, 48}}, 64}};
   EXPECT_THAT((*source)->Compile(good), IsOk());
   const Piece bad[] = {
-      {0, box(-1, 0, 1, 1), 0, 4},  {0, box(0, 0, 5, 1), 0, 20},   {0, box(3, 0, 2, 1), 0, 8},
-      {0, box(0, 5, 1, 2), 0, 8},   {0, box(5, 0, 0, 0), 0, 0},    {0, Box::Whole({24}), 0, 96},
-      {0, box(0, 0, 1, 1), -4, 4},  {0, box(0, 0, 1, 1), 64, 4},   {0, box(0, 0, 4, 6), 0, 96},
+      {0, box(-1, 0, 1, 1), 0, 4}, {0, box(0, 0, 5, 1), 0, 20}, {0, box(3, 0, 2, 1), 0, 8},
+      {0, box(0, 5, 1, 2), 0, 8},  {0, box(5, 0, 0, 0), 0, 0},  {0, Box::Whole({24}), 0, 96},
+      {0, box(0, 0, 1, 1), -4, 4}, {0, box(0, 0, 1, 1), 64, 4}, {0, box(0, 0, 4, 6), 0, 96},
       {0, box(0, 0, 1, 1), 0, 8},
   };
   for (const Piece& piece : bad) {
@@ -270,9 +270,9 @@ TEST(HfSourceTest, UnknownTensorsAndBucketsAndShortSlotsAreRefused) {
     EXPECT_THAT((*source)->ReferenceDigest(unknown).status(),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(absl::StrCat(unknown))));
     const std::vector<Bucket> buckets = {{{{unknown, Box::Whole({16}), 0, 64}}, 64}};
-    EXPECT_THAT((*source)->Compile(buckets).status(),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         HasSubstr(absl::StrCat("tensor ", unknown))));
+    EXPECT_THAT(
+        (*source)->Compile(buckets).status(),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(absl::StrCat("tensor ", unknown))));
   }
   auto buckets = Pack((*source)->info(), {64, 64});
   auto program = (*source)->Compile(*buckets);

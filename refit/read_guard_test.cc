@@ -23,13 +23,13 @@ using ::absl_testing::IsOk;
 using ::absl_testing::StatusIs;
 using ::testing::HasSubstr;
 
-auto StepIsOpen() {
-  return StatusIs(absl::StatusCode::kAborted, HasSubstr("optimizer step"));
-}
+auto StepIsOpen() { return StatusIs(absl::StatusCode::kAborted, HasSubstr("optimizer step")); }
 
 TEST(ReadGuardTest, UnchangedWithoutAStep) {
   StepGate gate;
-  { StepGate::Step before(gate); }
+  {
+    StepGate::Step before(gate);
+  }
   const absl::StatusOr<ReadGuard> guard = gate.Read();
   ASSERT_THAT(guard, IsOk());
   EXPECT_TRUE(guard->Unchanged());
@@ -66,7 +66,9 @@ TEST(ReadGuardTest, NestedStepsAreOneUntilTheLastEnds) {
   const absl::StatusOr<ReadGuard> guard = gate.Read();
   {
     StepGate::Step outer(gate);
-    { StepGate::Step inner(gate); }
+    {
+      StepGate::Step inner(gate);
+    }
     EXPECT_THAT(gate.Read().status(), StepIsOpen());
   }
   EXPECT_THAT(gate.Read(), IsOk());
@@ -88,7 +90,9 @@ TEST(ReadGuardTest, ManyGuardsAtOnce) {
   const absl::StatusOr<ReadGuard> a = gate.Read();
   const absl::StatusOr<ReadGuard> b = gate.Read();
   EXPECT_TRUE(a->Unchanged() && b->Unchanged());
-  { StepGate::Step step(gate); }
+  {
+    StepGate::Step step(gate);
+  }
   EXPECT_FALSE(a->Unchanged() || b->Unchanged());
 }
 

@@ -49,8 +49,7 @@ absl::StatusOr<RefitInfo> RefitInfo::Create(std::vector<TensorSpec> tensors) {
       return absl::InvalidArgumentError(absl::StrCat("tensor ", i, " has no name"));
     }
     if (!info.by_name_.emplace(tensor.name, static_cast<int>(i)).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("tensor '", tensor.name, "' is there twice"));
+      return absl::InvalidArgumentError(absl::StrCat("tensor '", tensor.name, "' is there twice"));
     }
     const absl::StatusOr<int64_t> bytes = ByteSize(tensor.dtype, tensor.shape);
     if (!bytes.ok()) {

@@ -31,8 +31,8 @@ absl::StatusOr<std::string> RefitInfoToJson(const RefitInfo& info) {
       absl::StrAppend(&text, text.size() > 1 ? "," : "", Json(tensor.name).dump(), ":",
                       Json::array({dims, std::string(SafetensorsName(tensor.dtype))}).dump());
     } catch (const nlohmann::json::exception& e) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "tensor name '", absl::CHexEscape(tensor.name), "' is not UTF-8: ", e.what()));
+      return absl::InvalidArgumentError(absl::StrCat("tensor name '", absl::CHexEscape(tensor.name),
+                                                     "' is not UTF-8: ", e.what()));
     }
   }
   text += "}";
@@ -57,8 +57,8 @@ absl::StatusOr<RefitInfo> RefitInfoFromJson(absl::string_view text) {
       return true;
     }
     if (!value.is_array() || value.size() != 2 || !value[0].is_array() || !value[1].is_string()) {
-      bad = absl::InvalidArgumentError(
-          absl::StrCat("tensor '", name, "': expected [[dims], dtype]"));
+      bad =
+          absl::InvalidArgumentError(absl::StrCat("tensor '", name, "': expected [[dims], dtype]"));
       return true;
     }
     std::vector<int64_t> dims;

@@ -131,21 +131,39 @@ TEST(RefitInfoJsonTest, NameThatIsNotUtf8IsRefusedAndShown) {
 TEST(RefitInfoJsonTest, RepeatedNameIsRefused) {
   for (const char* text : {R"({"a":[[2],"F32"],"b":[[2],"F32"],"a":[[2],"F32"]})",
                            R"({"a":[[2],"F32"],"\u0061":[[3],"F32"]})"}) {
-    EXPECT_THAT(RefitInfoFromJson(text).status(),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         AllOf(HasSubstr("'a'"), HasSubstr("twice"))));
+    EXPECT_THAT(
+        RefitInfoFromJson(text).status(),
+        StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("'a'"), HasSubstr("twice"))));
   }
 }
 
 TEST(RefitInfoJsonTest, MalformedTensorsAreRefusedByName) {
-  for (const char* value :
-       {R"(null)", R"(7)", R"("F32")", R"([])", R"([[2]])", R"(["F32",[2]])", R"([[2],"F32",1])",
-        R"([2,"F32"])", R"([[2],32])", R"([[2],"FP32"])", R"([[2],"torch.float32"])",
-        R"([["2"],"F32"])", R"([[2.5],"F32"])", R"([[2.0],"F32"])", R"([[true],"F32"])",
-        R"([[null],"F32"])", R"([[-1],"F32"])", R"([[[2]],"F32"])", R"({"dims":[2],"dtype":"F32"})",
-        R"([[9223372036854775808],"U8"])", R"([[18446744073709551615],"U8"])",
-        R"([[18446744073709551616],"U8"])", R"([[4294967296,4294967296],"U8"])",
-        R"([[9223372036854775807],"F32"])", R"([[1,1,1,1,1,1,1,1,1],"F32"])", R"([[3],"F4"])"}) {
+  for (const char* value : {R"(null)",
+                            R"(7)",
+                            R"("F32")",
+                            R"([])",
+                            R"([[2]])",
+                            R"(["F32",[2]])",
+                            R"([[2],"F32",1])",
+                            R"([2,"F32"])",
+                            R"([[2],32])",
+                            R"([[2],"FP32"])",
+                            R"([[2],"torch.float32"])",
+                            R"([["2"],"F32"])",
+                            R"([[2.5],"F32"])",
+                            R"([[2.0],"F32"])",
+                            R"([[true],"F32"])",
+                            R"([[null],"F32"])",
+                            R"([[-1],"F32"])",
+                            R"([[[2]],"F32"])",
+                            R"({"dims":[2],"dtype":"F32"})",
+                            R"([[9223372036854775808],"U8"])",
+                            R"([[18446744073709551615],"U8"])",
+                            R"([[18446744073709551616],"U8"])",
+                            R"([[4294967296,4294967296],"U8"])",
+                            R"([[9223372036854775807],"F32"])",
+                            R"([[1,1,1,1,1,1,1,1,1],"F32"])",
+                            R"([[3],"F4"])"}) {
     // Wherever it stands, and also when others after it are well.
     for (const std::string& text :
          {absl::StrCat(R"({"ok":[[2],"F32"],"the name":)", value, "}"),
@@ -160,12 +178,26 @@ TEST(RefitInfoJsonTest, MalformedTensorsAreRefusedByName) {
 TEST(RefitInfoJsonTest, MalformedTextsAreRefused) {
   const std::string good = R"({"a":[[2],"F32"],"b":[[2,3],"BF16"]})";
   ASSERT_THAT(RefitInfoFromJson(good), IsOk());
-  std::vector<std::string> bad = {
-      "",      " ",     "null",  "7",  "\"a\"", "[]", R"([[[2],"F32"]])", R"([{"a":[[2],"F32"]}])",
-      "{}",    R"({"":[[2],"F32"]})", R"({"a":[[2],"F32"],})", R"({'a':[[2],'F32']})",
-      R"({a:[[2],"F32"]})", good + good, good + "x", "//\n" + good,
-      std::string(good).append(1, '\0'),
-      R"({"a":[[2e999],"F32"]})", R"({"a":[[02],"F32"]})", R"({"a":[[2],"F32"]]})"};
+  std::vector<std::string> bad = {"",
+                                  " ",
+                                  "null",
+                                  "7",
+                                  "\"a\"",
+                                  "[]",
+                                  R"([[[2],"F32"]])",
+                                  R"([{"a":[[2],"F32"]}])",
+                                  "{}",
+                                  R"({"":[[2],"F32"]})",
+                                  R"({"a":[[2],"F32"],})",
+                                  R"({'a':[[2],'F32']})",
+                                  R"({a:[[2],"F32"]})",
+                                  good + good,
+                                  good + "x",
+                                  "//\n" + good,
+                                  std::string(good).append(1, '\0'),
+                                  R"({"a":[[2e999],"F32"]})",
+                                  R"({"a":[[02],"F32"]})",
+                                  R"({"a":[[2],"F32"]]})"};
   bad.push_back(std::string(good).append("\0x", 2));
   for (size_t size = 0; size < good.size(); ++size) bad.push_back(good.substr(0, size));
   bad.push_back(std::string(100'000, '['));

@@ -55,8 +55,8 @@ TEST(RefitInfoTest, TensorsWithoutElementsCount) {
 }
 
 TEST(RefitInfoTest, NoTensorsAreRefused) {
-  EXPECT_THAT(RefitInfo::Create({}).status(), StatusIs(absl::StatusCode::kInvalidArgument,
-                                                       HasSubstr("no tensors")));
+  EXPECT_THAT(RefitInfo::Create({}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no tensors")));
 }
 
 TEST(RefitInfoTest, RepeatedNameIsRefusedAlsoWithTheSameShape) {
@@ -108,22 +108,22 @@ TEST(CheckSameTensorsTest, NamesEveryKindOfDifferenceInOneError) {
                                   {"same", {2}, DType::kBF16}});
   EXPECT_THAT(
       CheckSameTensors(engine, trainer),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               AllOf(HasSubstr("1 only at the trainer: new"),
-                     HasSubstr("1 only at the engine: stale"),
-                     HasSubstr("1 with another shape: shaped (trainer [3, 2], engine [2, 3])"),
-                     HasSubstr("1 with another dtype: typed (trainer F32, engine BF16)"),
-                     Not(HasSubstr("same (")))));
+      StatusIs(
+          absl::StatusCode::kInvalidArgument,
+          AllOf(HasSubstr("1 only at the trainer: new"), HasSubstr("1 only at the engine: stale"),
+                HasSubstr("1 with another shape: shaped (trainer [3, 2], engine [2, 3])"),
+                HasSubstr("1 with another dtype: typed (trainer F32, engine BF16)"),
+                Not(HasSubstr("same (")))));
 }
 
 TEST(CheckSameTensorsTest, EachKindAloneIsFound) {
   const RefitInfo base = Info({{"a", {2}, DType::kBF16}, {"b", {2}, DType::kBF16}});
   const RefitInfo fewer = Info({{"a", {2}, DType::kBF16}});
   EXPECT_THAT(CheckSameTensors(base, base), IsOk());
-  EXPECT_THAT(CheckSameTensors(fewer, base), StatusIs(absl::StatusCode::kInvalidArgument,
-                                                      HasSubstr("1 only at the trainer: b")));
-  EXPECT_THAT(CheckSameTensors(base, fewer), StatusIs(absl::StatusCode::kInvalidArgument,
-                                                      HasSubstr("1 only at the engine: b")));
+  EXPECT_THAT(CheckSameTensors(fewer, base),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("1 only at the trainer: b")));
+  EXPECT_THAT(CheckSameTensors(base, fewer),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("1 only at the engine: b")));
   // The same bytes and another rank.
   EXPECT_THAT(CheckSameTensors(fewer, Info({{"a", {2, 1}, DType::kBF16}})),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("with another shape")));
@@ -138,9 +138,9 @@ TEST(CheckSameTensorsTest, CountsManyAndNamesTheFirstFive) {
   EXPECT_THAT(std::string(CheckSameTensors(engine, Info(tensors)).message()),
               AllOf(HasSubstr("5 only at the trainer: t0, t1, t2, t3, t4"), Not(HasSubstr("..."))));
   for (int i = 5; i < 999; ++i) tensors.push_back({absl::StrCat("t", i), {2}, DType::kBF16});
-  EXPECT_THAT(std::string(CheckSameTensors(engine, Info(tensors)).message()),
-              AllOf(HasSubstr("999 only at the trainer: t0, t1, t2, t3, t4, ..."),
-                    Not(HasSubstr("t5"))));
+  EXPECT_THAT(
+      std::string(CheckSameTensors(engine, Info(tensors)).message()),
+      AllOf(HasSubstr("999 only at the trainer: t0, t1, t2, t3, t4, ..."), Not(HasSubstr("t5"))));
 }
 
 }  // namespace

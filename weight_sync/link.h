@@ -29,8 +29,8 @@ namespace weight_sync {
 struct TransferPlan {
   refit::Version version = 0;
   int64_t buckets = 0;
-  base::Digest128 plan;        // refit::PlanDigest of the buckets
-  bool wire_digests = true;    // whether Commit will bring a digest for each bucket
+  base::Digest128 plan;      // refit::PlanDigest of the buckets
+  bool wire_digests = true;  // whether Commit will bring a digest for each bucket
 };
 
 // What the far end says it has loaded.

@@ -46,8 +46,8 @@ struct SynchronizerOptions {
   int deep_verification_every = 0;
 
   absl::Duration connect_timeout = absl::Seconds(30);  // also to find a restarted engine
-  absl::Duration sync_timeout = absl::Minutes(5);   // one SyncWeights, whole
-  absl::Duration cleanup_timeout = absl::Seconds(5);  // after one that failed
+  absl::Duration sync_timeout = absl::Minutes(5);      // one SyncWeights, whole
+  absl::Duration cleanup_timeout = absl::Seconds(5);   // after one that failed
 
   Checks checks;
 };

@@ -43,8 +43,7 @@ class OwnedTensorReceiver : public WeightReceiver {
 
   const refit::RefitInfo& expected() const override { return loader_->expected(); }
   absl::Status BeginUpdate(refit::Version version) override;
-  absl::Status Load(int tensor, const refit::Box& box,
-                    absl::Span<const std::byte> bytes) override;
+  absl::Status Load(int tensor, const refit::Box& box, absl::Span<const std::byte> bytes) override;
   absl::Status EndUpdate(refit::Version version) override;
   void AbortUpdate(const absl::Status& why) override;
 

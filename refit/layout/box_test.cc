@@ -115,10 +115,13 @@ TEST(CutFlatRangeTest, CutsHeadBodyAndTail) {
 }
 
 TEST(CutFlatRangeTest, EveryRangeIsCoveredInOrderByTheFewestContiguousBoxes) {
-  const std::vector<Shape> shapes = {{},        {1},          {7},          {1, 1},
-                                     {3, 5},    {5, 1},       {1, 5},       {2, 3, 4},
-                                     {3, 1, 4}, {1, 4, 1, 3}, {2, 2, 2, 3}, {2, 1, 3, 1, 2, 2},
-                                     {4, 4, 1}, {2, 2, 2, 2, 2}};
+  const std::vector<Shape> shapes = {{},           {1},
+                                     {7},          {1, 1},
+                                     {3, 5},       {5, 1},
+                                     {1, 5},       {2, 3, 4},
+                                     {3, 1, 4},    {1, 4, 1, 3},
+                                     {2, 2, 2, 3}, {2, 1, 3, 1, 2, 2},
+                                     {4, 4, 1},    {2, 2, 2, 2, 2}};
   for (const Shape& shape : shapes) {
     const std::vector<std::vector<int>> fewest = FewestBoxes(shape);
     for (int64_t begin = 0; begin <= shape.num_elements(); ++begin) {

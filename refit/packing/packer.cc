@@ -16,9 +16,8 @@ absl::Status CheckGeometry(const Geometry& geometry) {
   constexpr int64_t kLargestElement = 8;
   const int64_t alignment = geometry.alignment;
   if (alignment < kLargestElement || (alignment & (alignment - 1)) != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("alignment is ", alignment, "; it must be a power of two of at least ",
-                     kLargestElement));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "alignment is ", alignment, "; it must be a power of two of at least ", kLargestElement));
   }
   if (geometry.bucket_bytes <= 0 || geometry.bucket_bytes % alignment != 0) {
     return absl::InvalidArgumentError(absl::StrCat("bucket_bytes is ", geometry.bucket_bytes,

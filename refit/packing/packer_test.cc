@@ -112,12 +112,12 @@ std::vector<Bucket> PackAndCheck(const RefitInfo& info, const Geometry& geometry
 }
 
 TEST(CheckGeometryTest, BucketBytesMustBeAPositiveMultipleOfTheAlignment) {
-  for (const int64_t bytes : {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{-64}, int64_t{63},
-                              int64_t{65}, int64_t{4100}, std::numeric_limits<int64_t>::min(),
-                              std::numeric_limits<int64_t>::max()}) {
-    const auto refused = StatusIs(
-        absl::StatusCode::kInvalidArgument,
-        AllOf(HasSubstr(absl::StrCat("bucket_bytes is ", bytes, ";")), HasSubstr("64")));
+  for (const int64_t bytes :
+       {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{-64}, int64_t{63}, int64_t{65}, int64_t{4100},
+        std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()}) {
+    const auto refused =
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 AllOf(HasSubstr(absl::StrCat("bucket_bytes is ", bytes, ";")), HasSubstr("64")));
     EXPECT_THAT(CheckGeometry({bytes, 64}), refused);
     EXPECT_THAT(Pack(Bytes({10}), {bytes, 64}).status(), refused);
   }
@@ -139,7 +139,7 @@ TEST(CheckGeometryTest, AlignmentMustBeAPowerOfTwoThatSuitsEveryElement) {
 TEST(PackTest, TensorsAroundABucketsSizeInEveryOrder) {
   constexpr int64_t kB = 4096;
   std::vector<Tensor> tensors = {
-      {DType::kU8, {kB - 1}},      {DType::kU8, {kB}},         {DType::kU8, {kB + 1}},
+      {DType::kU8, {kB - 1}},      {DType::kU8, {kB}},          {DType::kU8, {kB + 1}},
       {DType::kU8, {10 * kB + 3}}, {DType::kBF16, {2, 3 * kB}},  // one row is larger than a bucket
       {DType::kU8, {1, 10 * kB}},
   };
@@ -218,8 +218,7 @@ TEST(PackTest, RandomListsNeverExceedABucketAndWasteFew) {
       const int64_t bytes = ByteSize(dtype, tensors.back().shape).value();
       padded += (bytes + alignment - 1) / alignment * alignment;
     }
-    const std::vector<Bucket> buckets =
-        PackAndCheck(MakeInfo(tensors), {bucket_bytes, alignment});
+    const std::vector<Bucket> buckets = PackAndCheck(MakeInfo(tensors), {bucket_bytes, alignment});
     // Cut wherever a bucket is full, so nothing but padding is wasted.
     EXPECT_EQ(static_cast<int64_t>(buckets.size()),
               std::max<int64_t>(1, (padded + bucket_bytes - 1) / bucket_bytes));
@@ -316,9 +315,9 @@ TEST(PlanDigestTest, EveryFieldOfAPieceCounts) {
   std::vector<Bucket> buckets = *Pack(Bytes({100, 100}), {64, 64});
   const base::Digest128 plan = PlanDigest(buckets);
   const std::vector<std::function<void(Piece&)>> changes = {
-      [](Piece& piece) { ++piece.tensor; },       [](Piece& piece) { ++piece.dst; },
-      [](Piece& piece) { ++piece.bytes; },        [](Piece& piece) { ++piece.box.begin[0]; },
-      [](Piece& piece) { ++piece.box.size[0]; },  [](Piece& piece) { ++piece.box.rank; },
+      [](Piece& piece) { ++piece.tensor; },      [](Piece& piece) { ++piece.dst; },
+      [](Piece& piece) { ++piece.bytes; },       [](Piece& piece) { ++piece.box.begin[0]; },
+      [](Piece& piece) { ++piece.box.size[0]; }, [](Piece& piece) { ++piece.box.rank; },
   };
   for (const auto& change : changes) {
     std::vector<Bucket> changed = buckets;

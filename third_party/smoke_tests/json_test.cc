@@ -1,8 +1,9 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+
+#include "gtest/gtest.h"
 
 namespace {
 

@@ -1,6 +1,8 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+#include "zmq.hpp"
+
 #include <unistd.h>
 
 #include <cstdlib>
@@ -8,7 +10,6 @@
 #include <thread>
 
 #include "gtest/gtest.h"
-#include "zmq.hpp"
 
 namespace {
 

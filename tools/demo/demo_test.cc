@@ -153,10 +153,9 @@ class InjectionTest : public testing::TestWithParam<InjectionCase> {};
 
 TEST_P(InjectionTest, IsCaughtAndItsCauseNamed) {
   int exit_code;
-  const json result =
-      RunDemoForJson(With(With({"--checkpoint", SmallModel(), "--inject"}, GetParam().arguments),
-                          kSmallSlots),
-                     &exit_code);
+  const json result = RunDemoForJson(
+      With(With({"--checkpoint", SmallModel(), "--inject"}, GetParam().arguments), kSmallSlots),
+      &exit_code);
   ASSERT_EQ(exit_code, 1) << result;
   EXPECT_EQ(result.at("ok"), false);
   EXPECT_EQ(result.at("injected").at("fault"), GetParam().arguments[0]);
@@ -189,9 +188,8 @@ INSTANTIATE_TEST_SUITE_P(
                       {"bitflip", "--without-wire-digest"},
                       kDeepVerification},
         InjectionCase{"Drop", {"drop"}, kWireDigest},
-        InjectionCase{"DropByDeepVerificationAlone",
-                      {"drop", "--without-wire-digest"},
-                      kDeepVerification},
+        InjectionCase{
+            "DropByDeepVerificationAlone", {"drop", "--without-wire-digest"}, kDeepVerification},
         InjectionCase{"Swap", {"swap"}, "2 of 24 tensors differ"},
         InjectionCase{"SwapWithoutWireDigest",
                       {"swap", "--without-wire-digest"},
@@ -210,8 +208,8 @@ TEST(DemoTest, InjectsIntoTheOnlySync) {
   const std::string model = SmallModel();
   for (const char* fault : {"bitflip", "drop", "swap", "torn", "kill-engine", "kill-trainer"}) {
     int exit_code;
-    const json result = RunDemoForJson({"--checkpoint", model, "--steps", "1", "--inject", fault},
-                                       &exit_code);
+    const json result =
+        RunDemoForJson({"--checkpoint", model, "--steps", "1", "--inject", fault}, &exit_code);
     EXPECT_EQ(exit_code, 1) << result;
     EXPECT_EQ(result.at("injected").at("caught"), true) << result;
     ExpectNothingLeft(result);
@@ -220,10 +218,9 @@ TEST(DemoTest, InjectsIntoTheOnlySync) {
 
 TEST(DemoTest, SwapNeedsTwoTensorsThatDiffer) {
   int exit_code;
-  const std::string directory = WriteCheckpoint(
-      {{"a", {3}, refit::DType::kF32}, {"b", {4}, refit::DType::kF32}}, 1'000);
-  const json result =
-      RunDemoForJson({"--checkpoint", directory, "--inject", "swap"}, &exit_code);
+  const std::string directory =
+      WriteCheckpoint({{"a", {3}, refit::DType::kF32}, {"b", {4}, refit::DType::kF32}}, 1'000);
+  const json result = RunDemoForJson({"--checkpoint", directory, "--inject", "swap"}, &exit_code);
   EXPECT_EQ(exit_code, 1);
   EXPECT_THAT(result.at("cause"), HasSubstr("two tensors of one shape"));
   EXPECT_TRUE(result.at("injected").is_null());
@@ -245,15 +242,15 @@ TEST(DemoTest, ATerminalHasALiveProgressLine) {
   DemoProcess demo(With({"--checkpoint", SmallModel()}, kSmallSlots),
                    DemoProcess::Output::kTerminal);
   EXPECT_EQ(demo.Wait(), 0);
-  for (const char* expected : {"\r\x1b[Kstep 1    transferring", "] 100 %", "not stale, no sync",
-                               "\x1b[1;32mOK"}) {
+  for (const char* expected :
+       {"\r\x1b[Kstep 1    transferring", "] 100 %", "not stale, no sync", "\x1b[1;32mOK"}) {
     EXPECT_THAT(demo.output(), HasSubstr(expected));
   }
 }
 
 TEST(DemoTest, ACaughtFaultEndsWithOneLineThatNamesIt) {
-  const DemoRun run = RunDemoBinary(
-      With({"--checkpoint", SmallModel(), "--inject", "kill-trainer"}, kSmallSlots));
+  const DemoRun run =
+      RunDemoBinary(With({"--checkpoint", SmallModel(), "--inject", "kill-trainer"}, kSmallSlots));
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.output, HasSubstr("engine       paused, dirty; gives no answer\n"));
   EXPECT_THAT(run.output, HasSubstr("left behind  no process, no shared memory\n"));

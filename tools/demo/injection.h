@@ -18,8 +18,8 @@
 namespace weight_sync::demo {
 
 struct InjectionPlan {
-  std::string text;  // for people; empty when nothing is injected
-  int64_t sync = 0;  // at which sync, counted from 0
+  std::string text;    // for people; empty when nothing is injected
+  int64_t sync = 0;    // at which sync, counted from 0
   int64_t bucket = 0;  // at which bucket, for a fault on the trainer's side of the wire
   std::vector<fakes::EngineFault> engine_faults;
 };

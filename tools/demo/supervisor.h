@@ -24,7 +24,7 @@
 namespace weight_sync::demo {
 
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitFailed = 1;     // the cause is named; so ends every caught injection
+inline constexpr int kExitFailed = 1;  // the cause is named; so ends every caught injection
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitNotCaught = 3;  // an injected fault went unnoticed
 
@@ -37,7 +37,7 @@ struct EngineAfterFailure {
 
 struct DemoResult {
   int exit_code = kExitFailed;  // one of the above, or 128 and the signal that interrupted it
-  std::string cause;  // one line; empty when all is well
+  std::string cause;            // one line; empty when all is well
 
   std::string checkpoint;
   bool made_checkpoint = false;

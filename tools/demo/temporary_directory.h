@@ -20,8 +20,7 @@ class TemporaryDirectory {
  public:
   static absl::StatusOr<TemporaryDirectory> Create(const std::string& parent);
 
-  TemporaryDirectory(TemporaryDirectory&& other) noexcept
-      : path_(std::exchange(other.path_, {})) {}
+  TemporaryDirectory(TemporaryDirectory&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   TemporaryDirectory& operator=(TemporaryDirectory&&) = delete;
   ~TemporaryDirectory();
 

@@ -35,10 +35,10 @@ struct Progress {
 
 // One step of the training loop, as far as it came.
 struct StepReport {
-  int64_t step = 0;             // from 1
-  int64_t trained = 0;          // optimizer steps, each followed by a mark
-  refit::Version version = 0;   // the policy's
-  bool stale_before = false;    // before the sync, if one was needed
+  int64_t step = 0;            // from 1
+  int64_t trained = 0;         // optimizer steps, each followed by a mark
+  refit::Version version = 0;  // the policy's
+  bool stale_before = false;   // before the sync, if one was needed
   bool stale_after = false;
   std::optional<SyncReport> sync;  // none: not stale, or failed
   // The engine answered with this version and exactly the trainer's weights.

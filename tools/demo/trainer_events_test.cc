@@ -40,11 +40,10 @@ TEST(TrainerEventsTest, EventsCrossAsLines) {
   step.sync->verification = Verification::kEqual;
   const std::string synced = EventToLine(step);
   EXPECT_NE(idle, synced);
-  for (const std::string& line :
-       {idle, synced, EventToLine(TrainerSetup{1.5, 2, 3.5}),
-        EventToLine(Progress{1, "transferring", 2, 3}),
-        EventToLine(absl::DataLossError("two\nlines, \"quotes\"")),
-        EventToLine(absl::DataLossError("not UTF-8: \xff"))}) {
+  for (const std::string& line : {idle, synced, EventToLine(TrainerSetup{1.5, 2, 3.5}),
+                                  EventToLine(Progress{1, "transferring", 2, 3}),
+                                  EventToLine(absl::DataLossError("two\nlines, \"quotes\"")),
+                                  EventToLine(absl::DataLossError("not UTF-8: \xff"))}) {
     EXPECT_EQ(line.find('\n'), std::string::npos);
     EXPECT_EQ(Again(line), line);
   }

@@ -66,7 +66,7 @@ class IpcConsumer : public wire::RpcService {
     RingConsumer ring;
     std::vector<refit::Bucket> buckets;
     base::Digest128 plan;
-    std::vector<int> receiver_index;  // the receiver's number of each of the trainer's tensors
+    std::vector<int> receiver_index;       // the receiver's number of each of the trainer's tensors
     std::vector<base::Digest128> digests;  // of the buckets, as drained
   };
   // One update: from begin until its end is known and its thread joined.
@@ -79,7 +79,7 @@ class IpcConsumer : public wire::RpcService {
     std::optional<wire::RpcResponder> commit;
     std::vector<base::Digest128> committed;
     int64_t bytes = 0;  // loaded so far
-    bool open = true;  // the receiver has begun and has not been told to abort
+    bool open = true;   // the receiver has begun and has not been told to abort
   };
 
   absl::StatusOr<wire::RpcReply> Hello(const wire::RpcRequest& request);

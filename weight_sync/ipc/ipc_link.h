@@ -50,8 +50,7 @@ class IpcLink : public Link {
 
  private:
   absl::StatusOr<wire::RpcReply> Call(const char* method, absl::string_view body,
-                                      absl::string_view attachment,
-                                      const base::CancelScope& scope);
+                                      absl::string_view attachment, const base::CancelScope& scope);
 
   const std::string endpoint_;
   const RingLayout layout_;

@@ -145,8 +145,8 @@ absl::StatusOr<SyncReport> IpcWeightSynchronizer::Sync(base::CancelScope& scope)
     const absl::Status undone = end_offload();
     if (undone.ok()) return status;
     return absl::Status(status.code(),
-                        absl::StrCat(status.message(), "; then the policy's OffloadAfterRefit: ",
-                                     undone.message()));
+                        absl::StrCat(status.message(),
+                                     "; then the policy's OffloadAfterRefit: ", undone.message()));
   }
   ++syncs_;
   ledger_.Acknowledge(job.version);

@@ -57,8 +57,7 @@ class RingProducer {
  public:
   // `initialize` once, by the creator, before the other side looks. `memory` is page-aligned. The
   // count of slots begins at `position`, anything but 0 only to see the counters wrap.
-  RingProducer(std::byte* memory, const RingLayout& layout, bool initialize,
-               uint64_t position = 0);
+  RingProducer(std::byte* memory, const RingLayout& layout, bool initialize, uint64_t position = 0);
 
   // The next slot, once it is free. Aborted when the consumer has failed.
   absl::StatusOr<std::byte*> Acquire(const RingWait& wait);
