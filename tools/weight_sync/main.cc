@@ -1,0 +1,21 @@
+// Copyright 2026 The weight_sync Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The weight_sync command: `weight_sync SUBCOMMAND`, one folder here for each subcommand.
+
+#include "CLI/CLI.hpp"
+#include "tools/weight_sync/doctor/doctor_command.h"
+
+int main(int argc, char** argv) {
+  constexpr int kExitUsage = 2;
+  int exit_status = 0;
+  CLI::App app("Tools for weight synchronization.", "weight_sync");
+  app.require_subcommand(1);
+  weight_sync::doctor::AddDoctorCommand(app, &exit_status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitUsage;
+  }
+  return exit_status;
+}
