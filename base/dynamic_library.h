@@ -10,9 +10,9 @@
 // loader's own reason for each; Symbol() answers NotFound, with the library's file and the symbol.
 // A name with a slash is a file; one without is searched for as dlopen(3) says. Thread-safe.
 //
-//   const base::LibraryNames names =
-//       base::ChooseLibrary(options.library, {"WEIGHT_SYNC_LIBCUDA"}, {"libcuda.so.1", "libcuda.so"});
-//   WS_ASSIGN_OR_RETURN(auto library, base::DynamicLibrary::Open(names.names));
+//   const base::LibraryNames choice = base::ChooseLibrary(
+//       options.library, {"WEIGHT_SYNC_LIBCUDA"}, {"libcuda.so.1", "libcuda.so"});
+//   WS_ASSIGN_OR_RETURN(auto library, base::DynamicLibrary::Open(choice.names));
 //   WS_ASSIGN_OR_RETURN(auto* init, library.Symbol<int(unsigned)>("cuInit"));
 
 #ifndef WEIGHT_SYNC_BASE_DYNAMIC_LIBRARY_H_

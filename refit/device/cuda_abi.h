@@ -1,14 +1,15 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of the CUDA driver's C ABI that weight_sync calls, declared here so that no NVIDIA header
-// is needed to build it: types, constants, and the list of functions with the names under which
-// libcuda.so.1 exports them (CUDA driver API reference; cuda.h of CUDA 13.0, whose names all exist
-// since CUDA 11.4). cuda_abi_test compares all of it with the real cuda.h, part by part.
+// The part of the CUDA driver's C ABI that weight_sync calls, declared here so that no NVIDIA
+// header is needed to build it: types, constants, and the list of functions with the names under
+// which libcuda.so.1 exports them (CUDA driver API reference; cuda.h of CUDA 13.0, whose names all
+// exist since CUDA 11.4). cuda_abi_test compares all of it with the real cuda.h, part by part.
 //
-// Everything is in the three lists below and in the types before them, so that whoever adds a line
+// Everything is in the four lists below and in the types before them, so that whoever adds a line
 // gets the table's member (cuda_api.h), its look-up and its tests with it. A Cuda* type may be
-// passed where cuda.h wants its own: the handles are the same types, the others have the same layout.
+// passed where cuda.h wants its own: the handles are the same types, the others have the same
+// layout.
 
 #ifndef WEIGHT_SYNC_REFIT_DEVICE_CUDA_ABI_H_
 #define WEIGHT_SYNC_REFIT_DEVICE_CUDA_ABI_H_

@@ -1,12 +1,12 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CUDA driver as a table of function pointers, filled at run time: a program starts on a machine
-// without a driver, and learns there from a status that it has none. Nothing links libcuda or
-// cudart. The members' signatures are in cuda_abi.h.
+// The CUDA driver as a table of function pointers, filled at run time: a program starts on a
+// machine without a driver, and learns there from a status that it has none. Nothing links libcuda
+// or cudart. The members' signatures are in cuda_abi.h.
 //
-// A plain value: copies call the same driver, which stays loaded until the process ends. Thread-safe
-// as the driver is: its current context is per thread.
+// A plain value: copies call the same driver, which stays loaded until the process ends.
+// Thread-safe as the driver is: its current context is per thread.
 //
 //   absl::StatusOr<CudaApi> cuda = CudaApi::Load();
 //   if (absl::IsUnavailable(cuda.status())) return UseTheHost();        // no driver here

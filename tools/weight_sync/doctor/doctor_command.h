@@ -10,8 +10,8 @@
 
 namespace weight_sync::doctor {
 
-// Adds it to `app`. When the command line asks for it, parsing runs it and sets `exit_status`: 0 when
-// the transports of this version can run on this machine, else 1.
+// Adds it to `app`. When the command line asks for it, parsing runs it and sets `exit_status`: 0
+// when the transports of this version can run on this machine, else 1.
 void AddDoctorCommand(CLI::App& app, int* exit_status);
 
 }  // namespace weight_sync::doctor

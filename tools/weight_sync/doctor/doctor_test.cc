@@ -299,6 +299,7 @@ TEST_F(DoctorTest, WithoutRoomForARingTheStatusIsOne) {
   EXPECT_EQ(ipc["ability"], "missing");
   EXPECT_EQ(ipc["lacks"][0]["what"], "shared memory");
   EXPECT_THAT(ipc["lacks"][0]["why"].get<std::string>(), HasSubstr("RLIMIT_FSIZE"));
+  EXPECT_THAT(ipc["lacks"][0]["fix"].get<std::string>(), HasSubstr("ulimit -f"));
 
   const Answer text = RunCommand("doctor", "ulimit -f 1024");
   EXPECT_EQ(text.status, 1);

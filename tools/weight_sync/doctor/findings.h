@@ -4,8 +4,8 @@
 // What `weight_sync doctor` found out about a machine: plain data, which a probe fills and the
 // verdicts and the reports read. Its JSON (`doctor --json`) has the members under their names here.
 //
-// In every group `error` says why what the group is about cannot be used, or could not be found out;
-// it is empty when all is well.
+// In every group `error` says why what the group is about cannot be used, or could not be found
+// out; it is empty when all is well.
 
 #ifndef WEIGHT_SYNC_TOOLS_WEIGHT_SYNC_DOCTOR_FINDINGS_H_
 #define WEIGHT_SYNC_TOOLS_WEIGHT_SYNC_DOCTOR_FINDINGS_H_

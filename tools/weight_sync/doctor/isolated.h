@@ -3,10 +3,11 @@
 
 // Runs functions in child processes, all at once, each with an answer by the deadline: one that
 // crashes, or hangs in a driver, spoils its own answer only. A child's standard streams are
-// /dev/null, and it leads a process group of its own that is killed at the end, with what it started.
+// /dev/null, and it leads a process group of its own that is killed at the end, with what it
+// started.
 //
-// Answers have the order of the functions. DeadlineExceeded: it was still running. Internal: it died
-// (says how). For a process without threads, since it forks.
+// Answers have the order of the functions. DeadlineExceeded: it was still running. Internal: it
+// died (says how). For a process without threads, since it forks.
 //
 //   auto answers = RunIsolated({[] { return Ask(); }}, base::Deadline::After(absl::Seconds(30)));
 

@@ -16,8 +16,8 @@ namespace {
 absl::Status AskNccl(Nccl& out, const base::LibraryNames& names) {
   WS_ASSIGN_OR_RETURN(const base::DynamicLibrary library, base::DynamicLibrary::Open(names.names));
   out.library = library.path();
-  // nccl.h: ncclResult_t ncclGetVersion(int*), where the result is an enum and 0 is success, and the
-  // version 10000 * major + 100 * minor + patch (since 2.9).
+  // nccl.h: ncclResult_t ncclGetVersion(int*), where the result is an enum and 0 is success, and
+  // the version 10000 * major + 100 * minor + patch (since 2.9).
   WS_ASSIGN_OR_RETURN(auto* get_version, library.Symbol<int(int*)>("ncclGetVersion"));
   int version = 0;
   if (const int result = get_version(&version); result != 0) {

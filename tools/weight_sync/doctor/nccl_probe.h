@@ -1,8 +1,9 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// NCCL: the library that WEIGHT_SYNC_LIBNCCL names, else VLLM_NCCL_SO_PATH (vLLM's own variable), else
-// libnccl.so.2 or libnccl.so where dlopen(3) looks. May crash with that library: run it isolated.
+// NCCL: the library that WEIGHT_SYNC_LIBNCCL names, else VLLM_NCCL_SO_PATH (vLLM's own variable),
+// else libnccl.so.2 or libnccl.so where dlopen(3) looks. May crash with that library: run it
+// isolated.
 
 #ifndef WEIGHT_SYNC_TOOLS_WEIGHT_SYNC_DOCTOR_NCCL_PROBE_H_
 #define WEIGHT_SYNC_TOOLS_WEIGHT_SYNC_DOCTOR_NCCL_PROBE_H_

@@ -1,8 +1,8 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the kernel lets processes of this machine do with each other and with memory: pidfd_open(2), the
-// pid namespace, the limits.
+// What the kernel lets processes of this machine do with each other and with memory: pidfd_open(2),
+// the pid namespace, the limits.
 
 #ifndef WEIGHT_SYNC_TOOLS_WEIGHT_SYNC_DOCTOR_PROCESSES_PROBE_H_
 #define WEIGHT_SYNC_TOOLS_WEIGHT_SYNC_DOCTOR_PROCESSES_PROBE_H_

@@ -103,7 +103,7 @@ Engines and peers
   problem       no answer
 
 Transports
-  IPC           colocated vLLM        missing       shared memory: give /dev/shm room (a container: --shm-size=1g) and lift a file size limit (ulimit -f unlimited)
+  IPC           colocated vLLM        missing       shared memory: mount a larger tmpfs on /dev/shm (a container: --shm-size=1g)
   IPC           colocated vLLM        missing       endpoint folder: make the folder this user's own with mode 700, or set SynchronizerOptions::endpoint
   IPC           colocated vLLM        missing       watching a peer process: use Linux 5.3 or newer, and let the container's seccomp profile allow pidfd_open
   NCCL          non-colocated vLLM    missing       CUDA driver: install the NVIDIA driver, or name its libcuda.so.1 by WEIGHT_SYNC_LIBCUDA (and not in this version)

@@ -27,9 +27,9 @@ namespace {
 
 constexpr char kFolder[] = "/dev/shm";
 
-// Whether the process that made the segment of this name is dead: a number in this process's own pid
-// namespace, since others' processes are not seen from here. The segment's lock would tell too, but
-// taking it, for a moment, makes a process that is just creating it give the name up.
+// Whether the process that made the segment of this name is dead: a number in this process's own
+// pid namespace, since others' processes are not seen from here. The segment's lock would tell too,
+// but taking it, for a moment, makes a process that is just creating it give the name up.
 bool CreatorIsDead(const std::string& name) {
   const std::vector<std::string> parts = absl::StrSplit(name, '.');
   pid_t pid;

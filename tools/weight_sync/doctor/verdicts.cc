@@ -3,6 +3,7 @@
 
 #include "tools/weight_sync/doctor/verdicts.h"
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,9 +31,11 @@ Verdict JudgeIpc(const Findings& findings) {
   out.transport = "IPC";
   out.in_this_version = true;
   out.note = "between this library's two ends; a stock vLLM server is no engine of it yet";
+  const int64_t file_size = findings.processes.file_size_bytes;
+  const bool limited = file_size >= 0 && file_size < findings.shared_memory.ring_bytes;
   Need(out, findings.shared_memory.error, "shared memory",
-       "give /dev/shm room (a container: --shm-size=1g) and lift a file size limit (ulimit -f "
-       "unlimited)");
+       limited ? "lift the limit of file sizes (ulimit -f unlimited)"
+               : "mount a larger tmpfs on /dev/shm (a container: --shm-size=1g)");
   Need(out, findings.endpoints.error, "endpoint folder",
        "make the folder this user's own with mode 700, or set SynchronizerOptions::endpoint");
   Need(out, findings.processes.error, "watching a peer process",

@@ -22,6 +22,7 @@ Findings Complete() {
   Findings out;
   out.cuda.library = "/usr/lib/libcuda.so.1";
   out.cuda.gpus.resize(2);
+  out.processes.file_size_bytes = -1;
   return out;
 }
 
@@ -60,6 +61,16 @@ TEST(JudgeTest, IpcNeedsSharedMemory) {
   EXPECT_THAT(verdicts[0].lacks[0].fix, HasSubstr("--shm-size"));
   EXPECT_FALSE(Ready(verdicts));
   EXPECT_EQ(verdicts[1].ability, Ability::kNotInThisVersion);
+}
+
+TEST(JudgeTest, ALimitOfFileSizesIsNotCuredByMoreMemory) {
+  Findings findings = Complete();
+  findings.shared_memory.error = "files may have 1024 bytes here";
+  findings.shared_memory.ring_bytes = 4 << 20;
+  findings.processes.file_size_bytes = 1024;
+  EXPECT_THAT(Judge(findings)[0].lacks[0].fix, HasSubstr("ulimit -f"));
+  findings.processes.file_size_bytes = -1;  // unlimited
+  EXPECT_THAT(Judge(findings)[0].lacks[0].fix, HasSubstr("--shm-size"));
 }
 
 TEST(JudgeTest, IpcNeedsAnEndpointFolder) {
