@@ -9,6 +9,8 @@ repositories for which it wants another version: a repository that already exist
 
 load("//third_party:archive.bzl", "packed_source")
 load("//third_party:archives.bzl", "ARCHIVES")
+load("//third_party/cuda:cuda_repository.bzl", "cuda_repository")
+load("//third_party/cuda:cuda_wheels.bzl", "cuda_wheels_repository")
 load("//third_party/shims:shims.bzl", "remote_coverage_tools_shim", "rules_cc_shim", "rules_java_shim")
 
 def _maybe(rule, name, **kwargs):
@@ -31,3 +33,7 @@ def weight_sync_dependencies():
             build_file = Label(archive["build_file"]) if archive["build_file"] else None,
             patch = Label(archive["patch"]) if archive["patch"] else None,
         )
+
+    # The toolkit that the build uses (none, unless it is asked for), and the pinned one.
+    _maybe(cuda_repository, name = "weight_sync_cuda")
+    _maybe(cuda_wheels_repository, name = "weight_sync_cuda_wheels")
