@@ -23,6 +23,12 @@ _CC_RULES = [
     "objc_library",
 ]
 
+# Symbols that are no rules: newer rules_cc has each in a file of its own.
+_CC_SYMBOLS = {
+    "CcInfo": "cc_info",
+    "cc_common": "cc_common",
+}
+
 _JAVA_RULES = [
     "java_binary",
     "java_import",
@@ -41,6 +47,15 @@ def _rules_cc_impl(ctx):
     ctx.file("cc/defs.bzl", _reexport(_CC_RULES))
     for rule in _CC_RULES:
         ctx.file("cc/{}.bzl".format(rule), _reexport([rule]))
+
+    # Two files a symbol, because in one file a name cannot be given the value that it already has.
+    ctx.file("cc/common/BUILD.bazel")
+    for symbol, file in _CC_SYMBOLS.items():
+        ctx.file("cc/common/native_{}.bzl".format(file), "native_{0} = {0}\n".format(symbol))
+        ctx.file(
+            "cc/common/{}.bzl".format(file),
+            "load(\":native_{0}.bzl\", \"native_{1}\")\n\n{1} = native_{1}\n".format(file, symbol),
+        )
 
 rules_cc_shim = repository_rule(implementation = _rules_cc_impl)
 
