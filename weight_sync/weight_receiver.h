@@ -6,10 +6,11 @@
 //
 // One update: BeginUpdate, Load for every piece in order, then EndUpdate once all bytes are there
 // and their digests agree; or AbortUpdate at any point after BeginUpdate, also after EndUpdate if
-// the trainer goes away or fails before it publishes (it may come after publishing too, and then
-// concerns nothing). From the first Load until the update is published the table holds mixed
-// weights: the engine must not answer from it, and after AbortUpdate it is dirty. Calls of one
-// update come from one thread at a time.
+// the trainer goes away or fails before it publishes. It may come after publishing too, even after
+// the next Generation::Begin; it then concerns nothing, least of all the update that is about to
+// begin. From the first Load until the update is published the table holds mixed weights: the
+// engine must not answer from it, and after AbortUpdate it is dirty. Calls of one update come from
+// one thread at a time.
 //
 //   absl::Status MyEngine::Load(int tensor, const refit::Box& box,
 //                               absl::Span<const std::byte> bytes) {
