@@ -53,7 +53,7 @@ absl::StatusOr<std::pair<std::string, UniqueFd>> CreateLocked() {
     }
     if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK) continue;  // the sweeper holds it, and removes it
-      const absl::Status status = Errno(absl::StrCat("cannot lock shared memory ", name));
+      absl::Status status = Errno(absl::StrCat("cannot lock shared memory ", name));
       ::shm_unlink(name.c_str());
       return status;
     }

@@ -156,7 +156,7 @@ TEST(SharedMemoryTest, MoveTakesMemoryAndName) {
   const std::string name = from.name();
   std::byte* const data = from.data();
   SharedMemory to = std::move(from);
-  EXPECT_EQ(from.data(), nullptr);
+  EXPECT_EQ(from.data(), nullptr);  // NOLINT(bugprone-use-after-move): it is defined, as nothing
   EXPECT_EQ(from.bytes(), 0);
   EXPECT_THAT(from.Unlink(), IsOk());
   EXPECT_TRUE(Exists(name));

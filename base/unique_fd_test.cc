@@ -44,7 +44,7 @@ TEST(UniqueFdTest, MoveTakesTheDescriptorAndClosesTheOldOne) {
   UniqueFd from(OpenNull());
   const int number = from.get();
   UniqueFd to(std::move(from));
-  EXPECT_FALSE(from.valid());
+  EXPECT_FALSE(from.valid());  // NOLINT(bugprone-use-after-move): it is defined, as no descriptor
   EXPECT_EQ(to.get(), number);
   UniqueFd other(OpenNull());
   const int old = other.get();

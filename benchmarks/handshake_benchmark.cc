@@ -67,13 +67,13 @@ absl::Status Measure(const Settings& settings, bool judge) {
   WS_RETURN_IF_ERROR(synchronizer->InitCommunicator());
   const base::CancelScope scope(base::Deadline::After(absl::Hours(1)));
 
-  const auto add = [&settings](const char* name, int64_t iterations, auto body) {
+  const auto add = [&settings](const char* name, int64_t iterations, const auto& body) {
     return ::benchmark::RegisterBenchmark(name, body)
         ->Iterations(iterations)
         ->Repetitions(settings.repetitions);
   };
   // Seconds that `run` itself measures.
-  const auto add_timed = [&](const char* name, std::function<absl::StatusOr<double>()> run) {
+  const auto add_timed = [&](const char* name, const std::function<absl::StatusOr<double>()>& run) {
     add(name, settings.syncs, [run](::benchmark::State& state) {
       for (auto _ : state) {
         const absl::StatusOr<double> seconds = run();

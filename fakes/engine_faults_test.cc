@@ -23,7 +23,7 @@ TEST(EngineFaultsTest, EveryPointAndActionSurvivesTheJson) {
       EngineFault fault;
       fault.update = at - 1;
       fault.at = static_cast<EngineFault::At>(at);
-      fault.load = 10 * action;
+      fault.load = int64_t{10} * action;
       fault.action = static_cast<EngineFault::Do>(action);
       fault.text = "out of \"memory\"\n";
       fault.tensor = "model.norm.weight";

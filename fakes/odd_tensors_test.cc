@@ -323,10 +323,10 @@ class MessagesTest : public OddTensorsTest {
   int Count(int tensors, int64_t slot_bytes) {
     std::vector<HfParameter> parameters;
     std::vector<refit::TensorSpec> specs;
-    const std::byte* const memory = Memory(tensors * 64);
+    const std::byte* const memory = Memory(int64_t{64} * tensors);
     for (int i = 0; i < tensors; ++i) {
       parameters.push_back({absl::StrCat("model.layers.", i, ".weight"),
-                            TensorView::Contiguous(memory + 64 * i, DType::kF32, {16})});
+                            TensorView::Contiguous(memory + int64_t{64} * i, DType::kF32, {16})});
       specs.push_back({parameters.back().name, {16}, DType::kF32});
     }
     int messages = 0;  // the server's thread's, until that has ended

@@ -51,7 +51,7 @@ class RefusedTensorsTest : public ProcessTest {
 
   // A trainer of these tensors is refused with this text; the engine answers as before.
   template <typename Matcher>
-  void ExpectRefused(const std::vector<refit::TensorSpec>& tensors, Matcher text) {
+  void ExpectRefused(const std::vector<refit::TensorSpec>& tensors, const Matcher& text) {
     Trainer trainer({*refit::RefitInfo::Create(tensors), SmallRing(Endpoint())});
     const absl::Time start = absl::Now();
     EXPECT_THAT(trainer.synchronizer().InitCommunicator(),

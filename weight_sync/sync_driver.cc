@@ -31,8 +31,7 @@ class Sync {
   SyncResult Run() {
     absl::Status status = Steps();
     if (!status.ok()) status = CleanUp(std::move(status));
-    result_.status =
-        base::Prefixed(absl::StrCat("sync of version ", job_.version), std::move(status));
+    result_.status = base::Prefixed(absl::StrCat("sync of version ", job_.version), status);
     result_.report.version = job_.version;
     result_.report.tensors = job_.source->info().size();
     result_.report.bytes = job_.source->info().total_bytes();

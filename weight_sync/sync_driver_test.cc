@@ -133,7 +133,7 @@ class SyncDriverTest : public ::testing::Test {
     return job;
   }
 
-  SyncResult Run() {
+  SyncResult Sync() {
     const SyncJob job = Job();
     return RunSync(job, scope_, digests_);
   }
@@ -280,7 +280,7 @@ class SyncDriverTest : public ::testing::Test {
 
 TEST_F(SyncDriverTest, SuccessMakesEveryCallInOrder) {
   ExpectUntil("resume", absl::OkStatus());
-  const SyncResult result = Run();
+  const SyncResult result = Sync();
   EXPECT_THAT(result.status, IsOk());
   EXPECT_TRUE(result.bytes_sent);
   EXPECT_THAT(calls_, ElementsAre("before resume", "resume"));
@@ -294,7 +294,7 @@ TEST_F(SyncDriverTest, SuccessMakesEveryCallInOrder) {
 
 TEST_F(SyncDriverTest, CommitBringsTheDigestOfEachBucketAsItWasFilled) {
   ExpectUntil("resume", absl::OkStatus());
-  ASSERT_THAT(Run().status, IsOk());
+  ASSERT_THAT(Sync().status, IsOk());
   std::vector<base::Digest128> expected;
   for (int b = 0; b < kBuckets; ++b) {
     const std::string bytes(static_cast<size_t>(Used(b)), static_cast<char>('A' + b));
@@ -307,14 +307,14 @@ TEST_F(SyncDriverTest, WithoutWireDigestsCommitBringsNone) {
   checks_ = ChecksForTesting::Make(/*wire_digests=*/false, /*read_guard=*/true);
   digests_.resize(10);  // scratch of an earlier sync
   ExpectUntil("resume", absl::OkStatus());
-  ASSERT_THAT(Run().status, IsOk());
+  ASSERT_THAT(Sync().status, IsOk());
   EXPECT_TRUE(committed_.empty());
 }
 
 TEST_F(SyncDriverTest, WithoutItsTurnVerificationIsNotRunAndNotClaimed) {
   verify_ = false;
   ExpectUntil("resume", absl::OkStatus());
-  const SyncResult result = Run();
+  const SyncResult result = Sync();
   ASSERT_THAT(result.status, IsOk());
   EXPECT_EQ(result.report.verification, Verification::kNotRun);
 }
@@ -328,7 +328,7 @@ TEST_F(SyncDriverTest, AnEngineThatCannotTellIsNeverCountedAsEqual) {
       .InSequence(order_)
       .WillOnce(Return(absl::OkStatus()));
   EXPECT_CALL(generation_, Resume(_)).InSequence(order_).WillOnce(Return(absl::OkStatus()));
-  const SyncResult result = Run();
+  const SyncResult result = Sync();
   ASSERT_THAT(result.status, IsOk());
   EXPECT_EQ(result.report.verification, Verification::kCannotTell);
   EXPECT_EQ(result.report.verification_detail, "its parameters are fused");
@@ -346,7 +346,7 @@ TEST_P(FailureTest, StopsThereTellsTheFarEndAndResumesOnlyWithoutAByteSent) {
   const bool sent = failed >= StepIndex("submit 0");
   if (open) ExpectAbort();
   if (!sent) ExpectCleanupResume();
-  const SyncResult result = Run();
+  const SyncResult result = Sync();
   EXPECT_THAT(result.status,
               StatusIs(absl::StatusCode::kResourceExhausted,
                        AllOf(HasSubstr("sync of version 7"), HasSubstr(cause.message()))));
@@ -367,15 +367,15 @@ INSTANTIATE_TEST_SUITE_P(At, FailureTest, ::testing::ValuesIn(kSteps), [](const 
 
 TEST_F(SyncDriverTest, AnEngineThatIsGoneIsNotAskedToResume) {
   ExpectUntil("engine begin", absl::UnavailableError("engine (pid 3) died"));
-  EXPECT_THAT(Run().status, StatusIs(absl::StatusCode::kUnavailable,
-                                     AllOf(HasSubstr("pausing the engine"), HasSubstr("pid 3"))));
+  EXPECT_THAT(Sync().status, StatusIs(absl::StatusCode::kUnavailable,
+                                      AllOf(HasSubstr("pausing the engine"), HasSubstr("pid 3"))));
 }
 
 TEST_F(SyncDriverTest, TheFarEndsOwnErrorIsWhatAnAbortedTransferReports) {
   for (const char* step : {"acquire 1", "submit 1", "commit"}) {
     ExpectUntil(step, absl::AbortedError("the consumer has failed"));
     ExpectAbort(absl::ResourceExhaustedError("loading 'a': out of memory"));
-    EXPECT_THAT(Run().status,
+    EXPECT_THAT(Sync().status,
                 StatusIs(absl::StatusCode::kResourceExhausted,
                          AllOf(HasSubstr("sync of version 7"), HasSubstr("loading 'a'"))))
         << step;
@@ -386,8 +386,8 @@ TEST_F(SyncDriverTest, TheFarEndsOwnErrorIsWhatAnAbortedTransferReports) {
 TEST_F(SyncDriverTest, AnErrorOfThisSideIsNotReplacedByTheFarEnds) {
   ExpectUntil("acquire 1", absl::DeadlineExceededError("waiting for a free ring slot"));
   ExpectAbort(absl::InternalError("late"));
-  EXPECT_THAT(Run().status, StatusIs(absl::StatusCode::kDeadlineExceeded,
-                                     AllOf(HasSubstr("bucket 1 of 3"), HasSubstr("ring slot"))));
+  EXPECT_THAT(Sync().status, StatusIs(absl::StatusCode::kDeadlineExceeded,
+                                      AllOf(HasSubstr("bucket 1 of 3"), HasSubstr("ring slot"))));
 }
 
 TEST_F(SyncDriverTest, ASourceThatFailsCancelsTheEnginesBeginAndBothAreJoined) {
@@ -400,7 +400,7 @@ TEST_F(SyncDriverTest, ASourceThatFailsCancelsTheEnginesBeginAndBothAreJoined) {
     return absl::AbortedError("an optimizer step is writing");
   });
   ExpectCleanupResume();
-  EXPECT_THAT(Run().status,
+  EXPECT_THAT(Sync().status,
               StatusIs(absl::StatusCode::kAborted, AllOf(HasSubstr("reading the parameters"),
                                                          HasSubstr("optimizer step is writing"))));
 }
@@ -419,7 +419,7 @@ TEST_F(SyncDriverTest, AnEngineThatFailsFirstIsTheCauseAndTheSourceIsJoined) {
     return absl::AbortedError("later, and of no interest");
   });
   ExpectCleanupResume();
-  EXPECT_THAT(Run().status, StatusIs(absl::StatusCode::kInternal, HasSubstr("cannot pause")));
+  EXPECT_THAT(Sync().status, StatusIs(absl::StatusCode::kInternal, HasSubstr("cannot pause")));
   EXPECT_TRUE(source_returned);
 }
 
@@ -427,7 +427,7 @@ TEST_F(SyncDriverTest, AStepDuringTheTransferPublishesNothing) {
   ExpectUntil("table digests", absl::OkStatus());
   on_commit_ = [this](auto&) { const refit::StepGate::Step step(gate_); };
   ExpectAbort();
-  const SyncResult result = Run();
+  const SyncResult result = Sync();
   EXPECT_THAT(result.status, StatusIs(absl::StatusCode::kAborted, HasSubstr("optimizer step")));
   EXPECT_TRUE(result.bytes_sent);
 }
@@ -437,22 +437,22 @@ TEST_F(SyncDriverTest, AStepDuringTheVerificationIsTheReasonThatIsGivenForADiffe
   ExpectUntil("table digests", absl::OkStatus());
   on_table_ = [this] { const refit::StepGate::Step step(gate_); };
   ExpectAbort();
-  EXPECT_THAT(Run().status, StatusIs(absl::StatusCode::kAborted, HasSubstr("optimizer step")));
+  EXPECT_THAT(Sync().status, StatusIs(absl::StatusCode::kAborted, HasSubstr("optimizer step")));
 }
 
 TEST_F(SyncDriverTest, WithoutTheReadGuardAStepIsNotSeenByTheDriverItself) {
   checks_ = ChecksForTesting::Make(/*wire_digests=*/true, /*read_guard=*/false);
   ExpectUntil("resume", absl::OkStatus());
   on_commit_ = [this](auto&) { const refit::StepGate::Step step(gate_); };
-  EXPECT_THAT(Run().status, IsOk());
+  EXPECT_THAT(Sync().status, IsOk());
 }
 
 TEST_F(SyncDriverTest, ATableThatDiffersPublishesNothingAndNamesTheTensor) {
   table_[1].digest.low ^= 1;
   ExpectUntil("table digests", absl::OkStatus());
   ExpectAbort();
-  EXPECT_THAT(Run().status, StatusIs(absl::StatusCode::kDataLoss,
-                                     AllOf(HasSubstr("sync of version 7"), HasSubstr(": a"))));
+  EXPECT_THAT(Sync().status, StatusIs(absl::StatusCode::kDataLoss,
+                                      AllOf(HasSubstr("sync of version 7"), HasSubstr(": a"))));
 }
 
 TEST_F(SyncDriverTest, AReceiptThatDisagreesIsDataLoss) {
@@ -464,7 +464,7 @@ TEST_F(SyncDriverTest, AReceiptThatDisagreesIsDataLoss) {
     ExpectUntil("commit", absl::OkStatus());
     ExpectAbort();
     EXPECT_THAT(
-        Run().status,
+        Sync().status,
         StatusIs(absl::StatusCode::kDataLoss,
                  HasSubstr(absl::StrCat(receipt.tensors, " tensors, ", receipt.bytes, " bytes, ",
                                         receipt.buckets, " buckets of 2, 160, 3"))));
@@ -500,7 +500,7 @@ TEST_F(SyncDriverTest, ACancellationDuringTheTransferIsTheCause) {
     scope_.Cancel(absl::AbortedError("the synchronizer was shut down"));
   };
   ExpectAbort();
-  EXPECT_THAT(Run().status, StatusIs(absl::StatusCode::kAborted, HasSubstr("shut down")));
+  EXPECT_THAT(Sync().status, StatusIs(absl::StatusCode::kAborted, HasSubstr("shut down")));
 }
 
 }  // namespace

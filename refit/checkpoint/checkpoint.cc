@@ -60,7 +60,7 @@ absl::StatusOr<std::map<std::string, std::string>> ReadWeightMap(const std::stri
 absl::StatusOr<std::string> ChooseFile(const std::string& directory) {
   std::error_code error;
   for (const absl::string_view name : {kSingleFile, kIndexFile}) {
-    const std::string path = absl::StrCat(directory, "/", name);
+    std::string path = absl::StrCat(directory, "/", name);
     if (fs::exists(path, error)) return path;
     if (error) return FileError("stat", path, error.value());
   }

@@ -251,7 +251,8 @@ TEST_F(SafetensorsWriterTest, SameInputMakesSameBytes) {
   EXPECT_GT(names.size(), 3);
   EXPECT_EQ(ListTestDirectory(other), names);
   for (const std::string& name : names) {
-    EXPECT_EQ(ReadTestFile(directory_ + "/" + name), ReadTestFile(other + "/" + name));
+    EXPECT_EQ(ReadTestFile(absl::StrCat(directory_, "/", name)),
+              ReadTestFile(absl::StrCat(other, "/", name)));
   }
 }
 

@@ -309,6 +309,7 @@ TEST(DemoTest, AnInterruptEndsBothProcessesAndRemovesEverything) {
     int engine = 0, trainer = 0;
     const size_t processes = demo.output().find("processes ");
     ASSERT_NE(processes, std::string::npos) << demo.output();
+    // NOLINTNEXTLINE(bugprone-unchecked-string-to-number-conversion): the demo prints pid_t values
     ASSERT_EQ(std::sscanf(demo.output().c_str() + processes, "processes engine %d, trainer %d",
                           &engine, &trainer),
               2);

@@ -25,7 +25,7 @@ bool SameBytes(const refit::TensorView& a, const refit::TensorView& b) {
 }
 
 // "model.layers.3.mlp" -> "model.layers..mlp"
-std::string WithoutDigits(std::string name) {
+std::string WithoutDigits(const std::string& name) {
   std::string out;
   for (const char c : name) {
     if (!absl::ascii_isdigit(static_cast<unsigned char>(c))) out.push_back(c);

@@ -179,7 +179,7 @@ TEST_F(IpcWeightSynchronizerTest, AMarkMakesItStaleAndASyncFresh) {
     EXPECT_EQ(report->buckets, 10);
     EXPECT_GE(report->seconds, report->engine_paused_seconds);
     EXPECT_FALSE(synchronizer->is_stale());
-    ExpectEngineAnswersAsThePolicy(2 * i);
+    ExpectEngineAnswersAsThePolicy(Version{2} * i);
     policy_->Step();
     synchronizer->MarkStale();
     synchronizer->MarkStale();

@@ -90,7 +90,7 @@ class RpcResponder {
   RpcResponder(std::shared_ptr<Outbox> outbox, std::string identity, uint64_t id)
       : outbox_(std::move(outbox)), identity_(std::move(identity)), id_(id) {}
   RpcResponder(RpcResponder&&) = default;
-  RpcResponder& operator=(RpcResponder&& other);
+  RpcResponder& operator=(RpcResponder&& other) noexcept;
   ~RpcResponder();
 
   void Reply(absl::StatusOr<RpcReply> reply);

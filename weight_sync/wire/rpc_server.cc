@@ -56,7 +56,7 @@ class RpcResponder::Outbox {
   std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);
 };
 
-RpcResponder& RpcResponder::operator=(RpcResponder&& other) {
+RpcResponder& RpcResponder::operator=(RpcResponder&& other) noexcept {
   if (this != &other) {
     if (outbox_ != nullptr) Reply(absl::InternalError("the request was dropped"));
     outbox_ = std::move(other.outbox_);
