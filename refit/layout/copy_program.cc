@@ -10,75 +10,110 @@
 namespace weight_sync::refit {
 namespace {
 
-// One dimension of equal elements: the shape of every innermost loop that is not a memcpy. A fixed
-// size lets the compiler move an element as one load and one store.
+// One dimension of equal runs: the shape of every innermost loop that is not a memcpy. A fixed size
+// lets the compiler move an element as one load and one store.
 template <size_t kBytes>
-void CopyElementRow(const std::byte* src, int64_t stride, int64_t count, std::byte* dst) {
-  for (int64_t i = 0; i < count; ++i) std::memcpy(dst + i * kBytes, src + i * stride, kBytes);
+void CopyElementRow(const CopyDim& dim, const std::byte* src, std::byte* dst) {
+  for (int64_t i = 0; i < dim.size; ++i) {
+    std::memcpy(dst + i * dim.dst_stride, src + i * dim.src_stride, kBytes);
+  }
 }
 
-void CopyRow(const std::byte* src, int64_t stride, int64_t count, int64_t run, std::byte* dst) {
+void CopyRow(const CopyDim& dim, int64_t run, const std::byte* src, std::byte* dst) {
   switch (run) {
     case 1:
-      return CopyElementRow<1>(src, stride, count, dst);
+      return CopyElementRow<1>(dim, src, dst);
     case 2:
-      return CopyElementRow<2>(src, stride, count, dst);
+      return CopyElementRow<2>(dim, src, dst);
     case 4:
-      return CopyElementRow<4>(src, stride, count, dst);
+      return CopyElementRow<4>(dim, src, dst);
     case 8:
-      return CopyElementRow<8>(src, stride, count, dst);
+      return CopyElementRow<8>(dim, src, dst);
     default:
-      for (int64_t i = 0; i < count; ++i) {
-        std::memcpy(dst + i * run, src + i * stride, static_cast<size_t>(run));
+      for (int64_t i = 0; i < dim.size; ++i) {
+        std::memcpy(dst + i * dim.dst_stride, src + i * dim.src_stride, static_cast<size_t>(run));
       }
+  }
+}
+
+void ToBFloat16(const std::byte* src, std::byte* dst) {
+  float value;
+  std::memcpy(&value, src, sizeof(value));
+  const uint16_t rounded = FloatToBFloat16(value);
+  std::memcpy(dst, &rounded, sizeof(rounded));
+}
+
+void ToFloat(const std::byte* src, std::byte* dst) {
+  uint16_t value;
+  std::memcpy(&value, src, sizeof(value));
+  const float wide = BFloat16ToFloat(value);
+  std::memcpy(dst, &wide, sizeof(wide));
+}
+
+template <void (*kConvert)(const std::byte*, std::byte*)>
+void ConvertRow(const CopyDim& dim, const std::byte* src, std::byte* dst) {
+  for (int64_t i = 0; i < dim.size; ++i) {
+    kConvert(src + i * dim.src_stride, dst + i * dim.dst_stride);
   }
 }
 
 }  // namespace
 
 void CopyProgram::Append(int tensor, const TensorView& view, const Box& box, int64_t dst) {
-  CHECK(!first_.empty()) << "StartBucket() first";
   const int64_t element = StorageElementBytes(view.dtype());
   const bool sub_byte = IsSubByte(view.dtype());  // stored as one dimension of whole bytes
-  const auto stride_of = [&](int dim) { return sub_byte ? 1 : view.strides()[dim] * element; };
-
-  Copy copy{0, dst, box.num_elements() * element, tensor, -1};
-  if (copy.bytes == 0) return;
-  Strided strided{element, 0, {}, {}};
-  for (int dim = 0; dim < box.rank; ++dim) {
+  std::array<CopyDim, Shape::kMaxRank> dims;
+  int64_t src = 0, dst_stride = element;
+  for (int dim = box.rank - 1; dim >= 0; --dim) {
+    CopyDim& copy = dims[static_cast<size_t>(dim)];
+    copy = {box.size[dim], 0, dst_stride};
+    dst_stride *= box.size[dim];
     // The stride of a dimension of size 1 may be any number, also one that overflows in bytes.
-    if (box.begin[dim] != 0) copy.src += box.begin[dim] * stride_of(dim);
+    if (box.size[dim] == 1 && box.begin[dim] == 0) continue;
+    copy.src_stride = sub_byte ? 1 : view.strides()[dim] * element;
+    src += box.begin[dim] * copy.src_stride;
   }
+  Append(tensor, src, absl::MakeConstSpan(dims.data(), box.rank), element, Conversion::kNone, dst);
+}
+
+void CopyProgram::Append(int tensor, int64_t src, absl::Span<const CopyDim> dims, int64_t element,
+                         Conversion conversion, int64_t dst) {
+  CHECK(!first_.empty()) << "StartBucket() first";
+  Strided strided{conversion, conversion == Conversion::kNone ? element : 1, 0, {}};
   // Innermost first: grow the contiguous run while it continues, then collect what remains.
-  int dim = box.rank - 1;
-  for (; dim >= 0; --dim) {
-    if (box.size[dim] == 1) continue;
-    if (stride_of(dim) != strided.run) break;
-    strided.run *= box.size[dim];
-  }
-  for (; dim >= 0; --dim) {
-    if (box.size[dim] == 1) continue;
-    const int last = strided.outer - 1;
-    if (last >= 0 && stride_of(dim) == strided.stride[last] * strided.size[last]) {
-      strided.size[last] *= box.size[dim];
+  for (auto dim = dims.rbegin(); dim != dims.rend(); ++dim) {
+    if (dim->size == 0) return;
+    if (dim->size == 1) continue;
+    if (conversion == Conversion::kNone && strided.outer == 0 && dim->src_stride == strided.run &&
+        dim->dst_stride == strided.run) {
+      strided.run *= dim->size;
       continue;
     }
-    strided.size[strided.outer] = box.size[dim];
-    strided.stride[strided.outer] = stride_of(dim);
-    ++strided.outer;
-  }
-  if (strided.outer > 0) {
-    copy.strided = static_cast<int32_t>(strided_.size());
-    strided_.push_back(strided);
-  } else if (copies_.size() > first_.back()) {
-    Copy& last = copies_.back();
-    if (last.tensor == tensor && last.strided < 0 && last.src + last.bytes == copy.src &&
-        last.dst + last.bytes == copy.dst) {
-      last.bytes += copy.bytes;
-      return;
+    if (strided.outer > 0) {
+      CopyDim& last = strided.dims[static_cast<size_t>(strided.outer) - 1];
+      if (dim->src_stride == last.src_stride * last.size &&
+          dim->dst_stride == last.dst_stride * last.size) {
+        last.size *= dim->size;
+        continue;
+      }
     }
+    strided.dims[static_cast<size_t>(strided.outer++)] = *dim;
   }
-  copies_.push_back(copy);
+  if (strided.outer == 0 && conversion == Conversion::kNone) {
+    if (copies_.size() > first_.back()) {
+      Copy& last = copies_.back();
+      if (last.tensor == tensor && last.strided < 0 && last.src + last.bytes == src &&
+          last.dst + last.bytes == dst) {
+        last.bytes += strided.run;
+        return;
+      }
+    }
+    copies_.push_back({src, dst, strided.run, tensor, -1});
+    return;
+  }
+  if (strided.outer == 0) strided.dims[static_cast<size_t>(strided.outer++)] = {1, 0, 0};
+  copies_.push_back({src, dst, 0, tensor, static_cast<int32_t>(strided_.size())});
+  strided_.push_back(strided);
 }
 
 void CopyProgram::Run(int bucket, absl::Span<const std::byte* const> bases, std::byte* dst) const {
@@ -96,19 +131,31 @@ void CopyProgram::Run(int bucket, absl::Span<const std::byte* const> bases, std:
 }
 
 void CopyProgram::RunStrided(const Strided& strided, const std::byte* src, std::byte* dst) {
-  // strided.size[0] is the innermost of the dimensions that are left; the others count in `index`.
+  // dims[0] is the row; the others count in `index`.
   std::array<int64_t, Shape::kMaxRank> index = {};
   for (;;) {
-    CopyRow(src, strided.stride[0], strided.size[0], strided.run, dst);
-    dst += strided.size[0] * strided.run;
-    int dim = 1;
-    for (; dim < strided.outer; ++dim) {
-      src += strided.stride[dim];
-      if (++index[dim] < strided.size[dim]) break;
-      src -= strided.stride[dim] * strided.size[dim];
-      index[dim] = 0;
+    switch (strided.conversion) {
+      case Conversion::kNone:
+        CopyRow(strided.dims[0], strided.run, src, dst);
+        break;
+      case Conversion::kF32ToBF16:
+        ConvertRow<ToBFloat16>(strided.dims[0], src, dst);
+        break;
+      case Conversion::kBF16ToF32:
+        ConvertRow<ToFloat>(strided.dims[0], src, dst);
+        break;
     }
-    if (dim >= strided.outer) return;
+    int d = 1;
+    for (; d < strided.outer; ++d) {
+      const CopyDim& dim = strided.dims[static_cast<size_t>(d)];
+      src += dim.src_stride;
+      dst += dim.dst_stride;
+      if (++index[static_cast<size_t>(d)] < dim.size) break;
+      src -= dim.src_stride * dim.size;
+      dst -= dim.dst_stride * dim.size;
+      index[static_cast<size_t>(d)] = 0;
+    }
+    if (d >= strided.outer) return;
   }
 }
 

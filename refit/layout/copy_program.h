@@ -23,9 +23,17 @@
 
 #include "absl/types/span.h"
 #include "refit/layout/box.h"
+#include "refit/layout/convert.h"
 #include "refit/tensor/tensor_view.h"
 
 namespace weight_sync::refit {
+
+// One dimension of a copy: so many elements, so many bytes apart on each side.
+struct CopyDim {
+  int64_t size;
+  int64_t src_stride;
+  int64_t dst_stride;
+};
 
 class CopyProgram {
  public:
@@ -33,6 +41,11 @@ class CopyProgram {
 
   // `box` is in storage elements of `view` and inside it.
   void Append(int tensor, const TensorView& view, const Box& box, int64_t dst);
+
+  // Elements from byte `src` of the tensor to byte `dst` of the bucket, over at most kMaxRank
+  // dimensions, slowest first. Elements of `element` bytes (1, 2, 4 or 8) unless they are converted.
+  void Append(int tensor, int64_t src, absl::Span<const CopyDim> dims, int64_t element,
+              Conversion conversion, int64_t dst);
 
   int buckets() const { return static_cast<int>(first_.size()); }
   int64_t copies() const { return static_cast<int64_t>(copies_.size()); }
@@ -44,16 +57,16 @@ class CopyProgram {
   struct Copy {
     int64_t src;    // bytes from the tensor's first element; may be negative
     int64_t dst;    // bytes from the bucket's first byte
-    int64_t bytes;  // in all
+    int64_t bytes;  // of one contiguous run; 0 for a strided copy
     int32_t tensor;
     int32_t strided;  // index into strided_, or -1 for one contiguous run
   };
-  // `outer` dimensions of runs of `run` contiguous bytes.
+  // `outer` dimensions, fastest first, of runs of `run` bytes, or of elements that are converted.
   struct Strided {
+    Conversion conversion;
     int64_t run;
     int outer;
-    std::array<int64_t, Shape::kMaxRank> size;
-    std::array<int64_t, Shape::kMaxRank> stride;  // bytes
+    std::array<CopyDim, Shape::kMaxRank> dims;
   };
 
   static void RunStrided(const Strided& strided, const std::byte* src, std::byte* dst);
