@@ -8,35 +8,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "refit/differences.h"
 
 namespace weight_sync::refit {
-namespace {
-
-// The first few of a kind of difference, and how many there are.
-class Differences {
- public:
-  explicit Differences(absl::string_view kind) : kind_(kind) {}
-  void Add(std::string what) {
-    constexpr size_t kShown = 5;
-    if (shown_.size() < kShown) shown_.push_back(std::move(what));
-    ++count_;
-  }
-  bool empty() const { return count_ == 0; }
-  std::string ToString() const {
-    return absl::StrCat(count_, " ", kind_, ": ", absl::StrJoin(shown_, ", "),
-                        count_ > static_cast<int>(shown_.size()) ? ", ..." : "");
-  }
-
- private:
-  std::string kind_;
-  std::vector<std::string> shown_;
-  int count_ = 0;
-};
-
-}  // namespace
-
 absl::StatusOr<RefitInfo> RefitInfo::Create(std::vector<TensorSpec> tensors) {
   if (tensors.empty()) {
     return absl::InvalidArgumentError("a refit of no tensors would leave the engine stale");

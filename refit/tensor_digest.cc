@@ -7,25 +7,43 @@
 #include <vector>
 
 namespace weight_sync::refit {
+namespace {
+
+void AddHeader(absl::string_view name, DType dtype, const Shape& shape, base::Digester& digester) {
+  digester.AddSized(name);
+  digester.AddSized(SafetensorsName(dtype));
+  const int64_t rank = shape.rank();
+  digester.Add(&rank, sizeof(rank));
+  for (const int64_t dim : shape.dims()) digester.Add(&dim, sizeof(dim));
+}
+
+}  // namespace
 
 base::Digest128 TensorDigest(absl::string_view name, const TensorView& tensor) {
-  base::Digester digester;
-  digester.AddSized(name);
-  digester.AddSized(SafetensorsName(tensor.dtype()));
-  const int64_t rank = tensor.shape().rank();
-  digester.Add(&rank, sizeof(rank));
-  for (const int64_t dim : tensor.shape().dims()) digester.Add(&dim, sizeof(dim));
-  if (tensor.is_contiguous()) {
-    digester.Add(tensor.data(), static_cast<size_t>(tensor.num_bytes()));
-    return digester.Finish();
+  if (!tensor.is_contiguous()) {
+    return TensorDigest(name, tensor.dtype(), tensor.shape(),
+                        [&tensor](int64_t begin, int64_t end, std::byte* dst) {
+                          CopyElements(tensor, begin, end, dst);
+                        });
   }
-  const int64_t elements = tensor.shape().num_elements();
-  const int64_t element_bytes = StorageElementBytes(tensor.dtype());
+  base::Digester digester;
+  AddHeader(name, tensor.dtype(), tensor.shape(), digester);
+  digester.Add(tensor.data(), static_cast<size_t>(tensor.num_bytes()));
+  return digester.Finish();
+}
+
+base::Digest128 TensorDigest(
+    absl::string_view name, DType dtype, const Shape& shape,
+    absl::FunctionRef<void(int64_t begin, int64_t end, std::byte* dst)> read) {
+  base::Digester digester;
+  AddHeader(name, dtype, shape, digester);
+  const int64_t elements = shape.num_elements();
+  const int64_t element_bytes = StorageElementBytes(dtype);
   constexpr int64_t kChunk = 8192;
   std::vector<std::byte> chunk(static_cast<size_t>(std::min(kChunk, elements) * element_bytes));
   for (int64_t begin = 0; begin < elements; begin += kChunk) {
     const int64_t end = std::min(begin + kChunk, elements);
-    CopyElements(tensor, begin, end, chunk.data());
+    read(begin, end, chunk.data());
     digester.Add(chunk.data(), static_cast<size_t>((end - begin) * element_bytes));
   }
   return digester.Finish();

@@ -10,13 +10,26 @@
 #ifndef WEIGHT_SYNC_REFIT_TENSOR_DIGEST_H_
 #define WEIGHT_SYNC_REFIT_TENSOR_DIGEST_H_
 
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "base/digest.h"
+#include "refit/tensor/dtype.h"
+#include "refit/tensor/shape.h"
 #include "refit/tensor/tensor_view.h"
 
 namespace weight_sync::refit {
 
 base::Digest128 TensorDigest(absl::string_view name, const TensorView& tensor);
+
+// The same of a tensor that is nowhere whole: `read` writes the elements [begin, end), counted in
+// row-major order, densely to `dst`. It is asked for ascending ranges without gaps. Not for the
+// sub-byte types.
+base::Digest128 TensorDigest(
+    absl::string_view name, DType dtype, const Shape& shape,
+    absl::FunctionRef<void(int64_t begin, int64_t end, std::byte* dst)> read);
 
 }  // namespace weight_sync::refit
 

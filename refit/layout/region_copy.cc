@@ -88,6 +88,21 @@ std::vector<Part> Intersect(const DimensionAxes& dim, int64_t begin, int64_t end
   return parts;
 }
 
+// Whether some dimension already keeps region and box apart.
+bool Apart(const Region& region, const Box& box) {
+  std::array<int64_t, Shape::kMaxRank> last = region.a.begin;
+  for (int axis = 0; axis < region.axes; ++axis) {
+    last[static_cast<size_t>(region.a.dim[axis])] += (region.size[axis] - 1) * region.a.step[axis];
+  }
+  for (int dim = 0; dim < region.a.rank; ++dim) {
+    if (last[static_cast<size_t>(dim)] < box.begin[dim] ||
+        region.a.begin[dim] >= box.begin[dim] + box.size[dim]) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 absl::Status AppendRegion(const Region& region, const RegionSource& source, const Box& box,
@@ -96,6 +111,7 @@ absl::Status AppendRegion(const Region& region, const RegionSource& source, cons
   if (IsSubByte(dtype)) {
     return absl::InvalidArgumentError(absl::StrCat("elements of ", dtype, " share bytes"));
   }
+  if (Apart(region, box)) return absl::OkStatus();
   const int64_t src_element = DTypeBits(source.dtype) / 8;
   const int64_t dst_element = DTypeBits(dtype) / 8;
 

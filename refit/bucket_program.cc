@@ -1,0 +1,81 @@
+// Copyright 2026 The weight_sync Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "refit/bucket_program.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace weight_sync::refit {
+namespace {
+
+class BucketProgram : public Program {
+ public:
+  BucketProgram(CopyProgram copies, std::vector<const std::byte*> bases,
+                std::vector<int64_t> bucket_bytes, const StepGate* gate)
+      : copies_(std::move(copies)),
+        bases_(std::move(bases)),
+        bucket_bytes_(std::move(bucket_bytes)),
+        gate_(gate) {}
+
+  absl::StatusOr<ReadGuard> Begin(Version) override { return gate_->Read(); }
+
+  absl::StatusOr<Event> Fill(int bucket, const DeviceSpan& dst, Stream&) override {
+    if (bucket < 0 || bucket >= copies_.buckets()) {
+      return absl::InternalError(absl::StrCat("bucket ", bucket, " was not compiled"));
+    }
+    if (dst.bytes < bucket_bytes_[static_cast<size_t>(bucket)]) {
+      return absl::InternalError(
+          absl::StrCat("bucket ", bucket, " does not fit a slot of ", dst.bytes, " bytes"));
+    }
+    copies_.Run(bucket, bases_, dst.data);
+    return Event::Complete();
+  }
+
+ private:
+  const CopyProgram copies_;
+  const std::vector<const std::byte*> bases_;
+  const std::vector<int64_t> bucket_bytes_;
+  const StepGate* const gate_;
+};
+
+}  // namespace
+
+absl::Status CheckPiece(const Piece& piece, const Bucket& bucket, const RefitInfo& info) {
+  if (piece.tensor < 0 || piece.tensor >= info.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a bucket names tensor ", piece.tensor, " of ", info.size()));
+  }
+  const TensorSpec& tensor = info[piece.tensor];
+  const Shape shape = StorageShape(tensor.dtype, tensor.shape);
+  bool inside = piece.box.rank == shape.rank();
+  for (int dim = 0; inside && dim < shape.rank(); ++dim) {
+    const int64_t begin = piece.box.begin[dim], size = piece.box.size[dim];
+    inside = begin >= 0 && size >= 0 && begin <= shape[dim] && size <= shape[dim] - begin;
+  }
+  if (!inside) {
+    return absl::InvalidArgumentError(absl::StrCat("box ", piece.box.ToString(), " is not in '",
+                                                   tensor.name, "' of ", shape.ToString()));
+  }
+  const int64_t bytes = piece.box.num_elements() * StorageElementBytes(tensor.dtype);
+  if (piece.bytes != bytes || piece.dst < 0 || piece.dst > bucket.bytes - bytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "box ", piece.box.ToString(), " of '", tensor.name, "' takes ", bytes, " bytes, not the ",
+        piece.bytes, " at byte ", piece.dst, " of a bucket of ", bucket.bytes));
+  }
+  return absl::OkStatus();
+}
+
+std::unique_ptr<Program> MakeBucketProgram(CopyProgram copies, std::vector<const std::byte*> bases,
+                                           absl::Span<const Bucket> buckets, const StepGate* gate) {
+  std::vector<int64_t> bucket_bytes;
+  bucket_bytes.reserve(buckets.size());
+  for (const Bucket& bucket : buckets) bucket_bytes.push_back(bucket.bytes);
+  return std::make_unique<BucketProgram>(std::move(copies), std::move(bases),
+                                         std::move(bucket_bytes), gate);
+}
+
+}  // namespace weight_sync::refit

@@ -1,0 +1,37 @@
+// Copyright 2026 The weight_sync Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What sources over memory of this process share: a Program that runs a CopyProgram, and the check
+// of each piece that goes into one.
+//
+//   WS_RETURN_IF_ERROR(CheckPiece(piece, bucket, info));      // a copy program does not look again
+//   return MakeBucketProgram(std::move(copies), std::move(bases), buckets, gate);
+
+#ifndef WEIGHT_SYNC_REFIT_BUCKET_PROGRAM_H_
+#define WEIGHT_SYNC_REFIT_BUCKET_PROGRAM_H_
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "refit/layout/copy_program.h"
+#include "refit/packing/bucket.h"
+#include "refit/read_guard.h"
+#include "refit/refit_info.h"
+#include "refit/refit_source.h"
+
+namespace weight_sync::refit {
+
+// InvalidArgument unless the piece is a box inside its tensor and has its place inside the bucket.
+absl::Status CheckPiece(const Piece& piece, const Bucket& bucket, const RefitInfo& info);
+
+// `bases` are the arrays that the copies name, `gate` what the trainer's steps open; both must
+// outlive the program.
+std::unique_ptr<Program> MakeBucketProgram(CopyProgram copies, std::vector<const std::byte*> bases,
+                                           absl::Span<const Bucket> buckets, const StepGate* gate);
+
+}  // namespace weight_sync::refit
+
+#endif  // WEIGHT_SYNC_REFIT_BUCKET_PROGRAM_H_

@@ -1,0 +1,186 @@
+// Copyright 2026 The weight_sync Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "refit/maps/map_source.h"
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "refit/bucket_program.h"
+#include "refit/differences.h"
+#include "refit/layout/convert.h"
+#include "refit/layout/region_copy.h"
+#include "refit/tensor_digest.h"
+
+namespace weight_sync::refit {
+namespace {
+
+// One element as the HF tensor has it.
+void ReadElement(const std::byte* src, int64_t src_bytes, Conversion conversion, std::byte* dst) {
+  if (conversion == Conversion::kNone) {
+    std::memcpy(dst, src, static_cast<size_t>(src_bytes));
+  } else if (conversion == Conversion::kF32ToBF16) {
+    float value;
+    std::memcpy(&value, src, sizeof(value));
+    const uint16_t rounded = FloatToBFloat16(value);
+    std::memcpy(dst, &rounded, sizeof(rounded));
+  } else {
+    uint16_t value;
+    std::memcpy(&value, src, sizeof(value));
+    const float wide = BFloat16ToFloat(value);
+    std::memcpy(dst, &wide, sizeof(wide));
+  }
+}
+
+// Walks a region an element at a time, in the row-major order of its A side.
+class RegionWalk {
+ public:
+  RegionWalk(const Region& region, const Shape& a, const TensorView& b) : region_(region) {
+    std::array<int64_t, Shape::kMaxRank> a_stride = {};
+    int64_t stride = 1;
+    for (int dim = a.rank() - 1; dim >= 0; --dim) {
+      a_stride[static_cast<size_t>(dim)] = stride;
+      stride *= a[dim];
+      a_ += region.a.begin[dim] * a_stride[static_cast<size_t>(dim)];
+    }
+    for (int dim = 0; dim < region.b.rank; ++dim) {
+      b_ += region.b.begin[dim] * b.strides()[static_cast<size_t>(dim)];
+    }
+    for (int axis = 0; axis < region.axes; ++axis) {
+      const size_t i = static_cast<size_t>(axis);
+      a_step_[i] = region.a.step[i] * a_stride[static_cast<size_t>(region.a.dim[i])];
+      b_step_[i] = region.b.step[i] * b.strides()[static_cast<size_t>(region.b.dim[i])];
+    }
+  }
+
+  int64_t a() const { return a_; }  // element of A, row-major
+  int64_t b() const { return b_; }  // elements from B's first in memory
+
+  void Next() {
+    for (int axis = region_.axes - 1; axis >= 0; --axis) {
+      const size_t i = static_cast<size_t>(axis);
+      a_ += a_step_[i];
+      b_ += b_step_[i];
+      if (++index_[i] < region_.size[i]) return;
+      a_ -= a_step_[i] * region_.size[i];
+      b_ -= b_step_[i] * region_.size[i];
+      index_[i] = 0;
+    }
+  }
+
+ private:
+  const Region& region_;
+  int64_t a_ = 0;
+  int64_t b_ = 0;
+  std::array<int64_t, Region::kMaxAxes> a_step_ = {};
+  std::array<int64_t, Region::kMaxAxes> b_step_ = {};
+  std::array<int64_t, Region::kMaxAxes> index_ = {};
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MapSource>> MapSource::Create(WeightMap map,
+                                                             absl::Span<const TrainerArray> arrays,
+                                                             const Checkpoint* source,
+                                                             const StepGate* gate) {
+  if (gate == nullptr) return absl::InvalidArgumentError("the source has no StepGate");
+  WS_ASSIGN_OR_RETURN(std::vector<TensorView> views, MatchArrays(map, arrays));
+  Differences absent("that pass through are not in the source checkpoint as the manifest says");
+  std::vector<int> passed;
+  for (int t = 0; t < map.hf().size(); ++t) {
+    const TensorSpec& tensor = map.hf()[t];
+    passed.push_back(-1);
+    for (const WeightMap::MappedRegion& mapped : map.regions(t)) {
+      WS_RETURN_IF_ERROR(base::Prefixed(
+          absl::StrCat("'", map.trainer()[static_cast<size_t>(mapped.trainer)].name, "' for '",
+                       tensor.name, "'"),
+          ConversionBetween(views[static_cast<size_t>(mapped.trainer)].dtype(), tensor.dtype)
+              .status()));
+    }
+    if (!map.passes_through(t)) continue;
+    const NamedTensor* const held = source == nullptr ? nullptr : source->Find(tensor.name);
+    if (held == nullptr || held->tensor.shape() != tensor.shape ||
+        held->tensor.dtype() != tensor.dtype) {
+      absent.Add(tensor.name);
+      continue;
+    }
+    passed.back() = static_cast<int>(views.size());
+    views.push_back(held->tensor);
+  }
+  if (!absent.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("HF tensors: ", absent.ToString()));
+  }
+  return std::unique_ptr<MapSource>(
+      new MapSource(std::move(map), std::move(views), std::move(passed), gate));
+}
+
+absl::StatusOr<std::unique_ptr<Program>> MapSource::Compile(absl::Span<const Bucket> buckets) {
+  CopyProgram copies;
+  for (const Bucket& bucket : buckets) {
+    copies.StartBucket();
+    for (const Piece& piece : bucket.pieces) {
+      WS_RETURN_IF_ERROR(CheckPiece(piece, bucket, info()));
+      const int passed = passed_[static_cast<size_t>(piece.tensor)];
+      if (passed >= 0) {
+        copies.Append(passed, views_[static_cast<size_t>(passed)], piece.box, piece.dst);
+        continue;
+      }
+      for (const WeightMap::MappedRegion& mapped : map_.regions(piece.tensor)) {
+        const TensorView& view = views_[static_cast<size_t>(mapped.trainer)];
+        WS_RETURN_IF_ERROR(AppendRegion(mapped.region,
+                                        {mapped.trainer, view.dtype(), view.strides()}, piece.box,
+                                        info()[piece.tensor].dtype, piece.dst, copies));
+      }
+    }
+  }
+  std::vector<const std::byte*> bases;
+  bases.reserve(views_.size());
+  for (const TensorView& view : views_) bases.push_back(view.data());
+  return MakeBucketProgram(std::move(copies), std::move(bases), buckets, gate_);
+}
+
+// Element by element from the map's definition, without the program.
+absl::StatusOr<base::Digest128> MapSource::ReferenceDigest(int tensor) const {
+  if (tensor < 0 || tensor >= info().size()) {
+    return absl::InvalidArgumentError(absl::StrCat("no tensor ", tensor, " of ", info().size()));
+  }
+  const TensorSpec& spec = info()[tensor];
+  const int passed = passed_[static_cast<size_t>(tensor)];
+  if (passed >= 0) return TensorDigest(spec.name, views_[static_cast<size_t>(passed)]);
+
+  const absl::Span<const WeightMap::MappedRegion> regions = map_.regions(tensor);
+  const int64_t element = StorageElementBytes(spec.dtype);
+  if (regions.size() == 1) {  // all of the tensor, so in its order
+    const TensorView& view = views_[static_cast<size_t>(regions[0].trainer)];
+    WS_ASSIGN_OR_RETURN(const Conversion conversion, ConversionBetween(view.dtype(), spec.dtype));
+    const int64_t view_element = StorageElementBytes(view.dtype());
+    RegionWalk walk(regions[0].region, spec.shape, view);
+    return TensorDigest(spec.name, spec.dtype, spec.shape,
+                        [&](int64_t begin, int64_t end, std::byte* dst) {
+                          for (int64_t i = begin; i < end; ++i, walk.Next()) {
+                            ReadElement(view.data() + walk.b() * view_element, view_element,
+                                        conversion, dst + (i - begin) * element);
+                          }
+                        });
+  }
+  std::vector<std::byte> bytes(static_cast<size_t>(spec.bytes()));
+  for (const WeightMap::MappedRegion& mapped : regions) {
+    const TensorView& view = views_[static_cast<size_t>(mapped.trainer)];
+    WS_ASSIGN_OR_RETURN(const Conversion conversion, ConversionBetween(view.dtype(), spec.dtype));
+    const int64_t view_element = StorageElementBytes(view.dtype());
+    RegionWalk walk(mapped.region, spec.shape, view);
+    for (int64_t i = 0; i < mapped.region.num_elements(); ++i, walk.Next()) {
+      ReadElement(view.data() + walk.b() * view_element, view_element, conversion,
+                  bytes.data() + walk.a() * element);
+    }
+  }
+  return TensorDigest(spec.name, TensorView::Contiguous(bytes.data(), spec.dtype, spec.shape));
+}
+
+}  // namespace weight_sync::refit
