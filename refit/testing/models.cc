@@ -149,6 +149,12 @@ std::vector<ModelSpec> TinyModels() {
     m.qkv_bias = m.o_bias = m.mlp_bias = true;
   }
 
+  {
+    // 2 layers of q, k, v and o biases more.
+    ModelSpec& m = add(Tiny("Qwen3Biases", "qwen3", 33, 1284 + 2 * 32));
+    m.qkv_bias = m.o_bias = true;
+  }
+
   add(TinyMoe("Moe", 39, 1572));
   // A dense layer (3 tensors of 10 * 8) for a sparse one (a router of 3 * 8, 9 of 5 * 8).
   add(TinyMoe("MoeDenseLayer", 39 - 10 + 3, 1572 - 24 - 360 + 240)).dense_layers = {0};
@@ -165,6 +171,15 @@ std::vector<ModelSpec> TinyModels() {
     // Layer 2 and 5 have a k_proj of 3 * 6 * 8 instead of 1 * 6 * 8.
     ModelSpec& m = add(TinyGemmaMoe("GemmaMoeThreeGlobalKvHeads", 132, 6704 + 2 * 96));
     m.global_kv_heads = 3;
+  }
+  for (const bool on_disk : {false, true}) {
+    // Layer 4 lacks k_proj and v_proj of 2 * 4 * 8 and k_norm of 4, layer 5 k_proj of 1 * 6 * 8 and
+    // k_norm of 6, unless they are there without use.
+    ModelSpec& m =
+        add(TinyGemmaMoe(on_disk ? "GemmaMoeSharedKvOnDisk" : "GemmaMoeSharedKv",
+                         on_disk ? 132 : 132 - 5, on_disk ? 6704 : 6704 - 2 * 64 - 4 - 48 - 6));
+    m.shared_kv_layers = 2;
+    m.shared_kv_on_disk = on_disk;
   }
   {
     // q, k, v, o, gate, up, down with 4 clips each, 2 + 4 norms; patches, positions, projection.

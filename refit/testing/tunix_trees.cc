@@ -46,7 +46,7 @@ void AddQwenLayer(const ModelSpec& m, int64_t i, const ByName& hf, Tree& tree) {
   tree.Add(p + "attn.k_proj.w", Heads(hf(h + "self_attn.k_proj.weight"), m.kv_heads));
   tree.Add(p + "attn.v_proj.w", Heads(hf(h + "self_attn.v_proj.weight"), m.kv_heads));
   tree.Add(p + "attn.o_proj.w", OutHeads(hf(h + "self_attn.o_proj.weight"), m.heads));
-  if (m.qkv_bias) {
+  if (m.model_type == "qwen2") {  // tunix holds no other model's biases
     tree.Add(p + "attn.q_bias", Same(hf(h + "self_attn.q_proj.bias")));
     tree.Add(p + "attn.k_bias", Same(hf(h + "self_attn.k_proj.bias")));
     tree.Add(p + "attn.v_bias", Same(hf(h + "self_attn.v_proj.bias")));
@@ -75,7 +75,11 @@ void AddGemmaLayer(const ModelSpec& m, int64_t i, const ByName& hf, Tree& tree) 
   tree.Add(p + "attn.attn_vec_einsum.w", OutHeads(hf(a + "o_proj.weight"), m.heads));
   tree.Add(p + "attn._query_norm.scale", Same(hf(a + "q_norm.weight")));
   if (!hf.has(a + "k_proj.weight")) {
-    tree.AddUnsent(p + "attn.kv_einsum.w", {2, m.kv_heads, H, d});
+    if (full && m.k_eq_v) {
+      tree.AddUnsent(p + "attn.k_einsum.w", {m.global_kv_heads, H, d});
+    } else {
+      tree.AddUnsent(p + "attn.kv_einsum.w", {2, m.kv_heads, H, d});
+    }
     tree.AddUnsent(p + "attn._key_norm.scale", {d});
   } else {
     const Elements& key = hf(a + "k_proj.weight");
