@@ -83,10 +83,13 @@ class WeightMapBuilder {
         layout_.name == "tunix") {
       return absl::InvalidArgumentError(absl::StrCat(Title(), " has no scanned form"));
     }
-    if (layout_.scan_axis < 0 || layout_.scan_period < 1) {
-      return absl::InvalidArgumentError(absl::StrCat("scan_axis ", layout_.scan_axis,
-                                                     " or scan_period ", layout_.scan_period,
-                                                     " is out of range"));
+    if (layout_.scan_axis != 0 && layout_.scan_axis != 1) {  // a norm has room for no other
+      return absl::InvalidArgumentError(
+          absl::StrCat(Title(), ": scan_axis is ", layout_.scan_axis, ", neither 0 nor 1"));
+    }
+    if (layout_.scan_period < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(Title(), ": scan_period is ", layout_.scan_period, ", below 1"));
     }
     return absl::OkStatus();
   }
