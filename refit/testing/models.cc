@@ -158,6 +158,10 @@ std::vector<ModelSpec> TinyModels() {
   add(TinyMoe("Moe", 39, 1572));
   // A dense layer (3 tensors of 10 * 8) for a sparse one (a router of 3 * 8, 9 of 5 * 8).
   add(TinyMoe("MoeDenseLayer", 39 - 10 + 3, 1572 - 24 - 360 + 240)).dense_layers = {0};
+  {
+    ModelSpec& m = add(TinyMoe("MoeBiases", 39 + 8, 1572 + 2 * 32));
+    m.qkv_bias = m.o_bias = true;
+  }
 
   add(TinyNext("Next", 94, 4594));
   add(TinyNext("NextMtp", 120, 6102)).mtp = true;
@@ -173,11 +177,15 @@ std::vector<ModelSpec> TinyModels() {
     m.global_kv_heads = 3;
   }
   for (const bool on_disk : {false, true}) {
-    // Layer 4 lacks k_proj and v_proj of 2 * 4 * 8 and k_norm of 4, layer 5 k_proj of 1 * 6 * 8 and
-    // k_norm of 6, unless they are there without use.
+    // Four sliding layers with k_proj and v_proj of 4 * 8 less, two full ones with k_proj of 2 * 6 * 8
+    // more. Layer 4 lacks k_proj, v_proj and k_norm, layer 5 k_proj and k_norm, unless they are there
+    // without use.
+    const int64_t whole = 6704 - 4 * 2 * 32 + 2 * 96;
     ModelSpec& m =
         add(TinyGemmaMoe(on_disk ? "GemmaMoeSharedKvOnDisk" : "GemmaMoeSharedKv",
-                         on_disk ? 132 : 132 - 5, on_disk ? 6704 : 6704 - 2 * 64 - 4 - 48 - 6));
+                         on_disk ? 132 : 132 - 5, on_disk ? whole : whole - 2 * 32 - 4 - 144 - 6));
+    m.kv_heads = 1;
+    m.global_kv_heads = 3;
     m.shared_kv_layers = 2;
     m.shared_kv_on_disk = on_disk;
   }
