@@ -51,6 +51,14 @@ absl::StatusOr<std::vector<TensorView>> FindTensors(const WeightMap& map,
       shape.empty() ? "" : shape.ToString()));
 }
 
+// What is loaded must come out again as it was, so rounding is not for loaders.
+absl::Status CheckKept(DType checkpoint, DType array) {
+  WS_ASSIGN_OR_RETURN(const Conversion conversion, ConversionBetween(checkpoint, array));
+  if (conversion != Conversion::kF32ToBF16) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("loading ", checkpoint, " to ", array, " would round its values"));
+}
+
 }  // namespace
 
 absl::Status LoadCheckpoint(const WeightMap& map, const Checkpoint& checkpoint,
@@ -86,9 +94,8 @@ absl::Status LoadCheckpoint(const WeightMap& map, const Checkpoint& checkpoint,
       WS_RETURN_IF_ERROR(
           base::Prefixed(absl::StrCat("'", map.hf()[t].name, "' into '",
                                       map.trainer()[static_cast<size_t>(mapped.trainer)].name, "'"),
-                         ConversionBetween(tensors[static_cast<size_t>(t)].dtype(),
-                                           targets[static_cast<size_t>(mapped.trainer)]->dtype())
-                             .status()));
+                         CheckKept(tensors[static_cast<size_t>(t)].dtype(),
+                                   targets[static_cast<size_t>(mapped.trainer)]->dtype())));
     }
   }
 
