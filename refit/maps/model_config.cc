@@ -113,7 +113,11 @@ void ReadLayerTypes(Fields& fields, ModelConfig& config) {
     for (size_t i = 0; i < layers; ++i) {
       config.full_attention[i] = (static_cast<int64_t>(i) + 1) % interval == 0;
     }
+  } else if (config.model_type == "gemma4_text") {
+    return fields.Fail("has no 'layer_types'");
   }
+  // transformers' model does so whatever the list says.
+  if (config.model_type == "gemma4_text") config.full_attention.back() = true;
 }
 
 void ReadExperts(Fields& fields, ModelConfig& config) {
