@@ -12,22 +12,25 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/status_matchers.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "refit/maps/family.h"
 #include "refit/maps/manifest.h"
 #include "refit/maps/model_config.h"
 #include "refit/maps/tree_check.h"
+#include "refit/testing/family_trees.h"
 #include "refit/testing/model_spec.h"
 
 namespace weight_sync::refit {
 namespace {
 
 using ::absl_testing::IsOk;
+using ::absl_testing::StatusIs;
 using testing::CheckedModel;
 using ::testing::ElementsAre;
 using testing::FamilyOf;
@@ -269,6 +272,36 @@ TEST_P(FamilyMutationTest, SwappedAxesOfScannedLayersAreNoticed) {
   const std::vector<Mutant> mutants = SwappedScannedAxes(*family_, reach_);
   EXPECT_EQ(mutants.empty(), GetParam() == "gemma4");  // not scanned
   EXPECT_THAT(Unnoticed(mutants), IsEmpty());
+}
+
+// No table can say this one: the checkpoint's experts change places instead.
+TEST_P(FamilyMutationTest, SwappedExpertsAreNoticed) {
+  int swapped = 0;
+  for (const ModelSpec& model : TinyModels()) {
+    if (&FamilyOf(model) != family_ || model.experts == 0) continue;
+    for (LayoutCase c : LayoutCases(model)) {
+      if (c.target != "hf") continue;
+      const std::vector<testing::Elements> hf = c.hf;
+      const testing::ByName find(hf);
+      for (testing::Elements& tensor : c.hf) {
+        if (absl::StrContains(tensor.name, ".1.mlp.experts.0.up_proj.")) {
+          tensor.ids = find(absl::StrReplaceAll(tensor.name, {{"experts.0", "experts.2"}})).ids;
+          ++swapped;
+        } else if (absl::StrContains(tensor.name, ".1.mlp.experts.2.up_proj.")) {
+          tensor.ids = find(absl::StrReplaceAll(tensor.name, {{"experts.2", "experts.0"}})).ids;
+        } else if (absl::EndsWith(tensor.name, ".1.experts.down_proj")) {
+          const auto expert = tensor.ids.size() / static_cast<size_t>(tensor.shape[0]);
+          std::swap_ranges(tensor.ids.begin(), tensor.ids.begin() + static_cast<int64_t>(expert),
+                           tensor.ids.end() - static_cast<int64_t>(expert));
+          ++swapped;
+        }
+      }
+      const auto checked = CheckedModel::Write(model, c, Storage::kBF16);
+      ASSERT_THAT(checked, IsOk());
+      EXPECT_THAT(checked->CheckTree(*family_), StatusIs(absl::StatusCode::kDataLoss)) << c.label;
+    }
+  }
+  EXPECT_EQ(swapped == 0, GetParam() == "dense");
 }
 
 TEST_P(FamilyMutationTest, EveryPlaceIsReached) {

@@ -85,6 +85,12 @@ absl::Status Different(absl::string_view what, absl::string_view name, absl::str
 
 }  // namespace
 
+RefitInfo InfoOf(const std::vector<Elements>& tensors, DType dtype) {
+  std::vector<TensorSpec> specs;
+  for (const Elements& tensor : tensors) specs.push_back({tensor.name, ShapeOf(tensor), dtype});
+  return *RefitInfo::Create(std::move(specs));
+}
+
 const Family& FamilyOf(const ModelSpec& model) {
   static const FamilyRegistry& registry = *new FamilyRegistry(AllFamilies());
   return **registry.Find(model.model_type);

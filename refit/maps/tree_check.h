@@ -26,6 +26,8 @@
 #include "refit/maps/model_config.h"
 #include "refit/maps/weight_map.h"
 #include "refit/packing/packer.h"
+#include "refit/refit_info.h"
+#include "refit/tensor/dtype.h"
 #include "refit/testing/elements.h"
 #include "refit/testing/model_spec.h"
 
@@ -80,6 +82,9 @@ class CheckedModel {
   std::shared_ptr<const Checkpoint> checkpoint_;
   std::optional<Manifest> manifest_;
 };
+
+// What crosses in a refit of these tensors.
+RefitInfo InfoOf(const std::vector<Elements>& tensors, DType dtype = DType::kBF16);
 
 // The family of a model, of all of this library's.
 const Family& FamilyOf(const ModelSpec& model);

@@ -3,62 +3,316 @@
 
 #include "refit/maps/weight_map.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/status_matchers.h"
+#include "absl/strings/match.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "refit/maps/all_families.h"
+#include "refit/maps/family.h"
+#include "refit/maps/manifest.h"
+#include "refit/maps/model_config.h"
+#include "refit/maps/tree_check.h"
+#include "refit/testing/family_trees.h"
+#include "refit/testing/model_spec.h"
 
 namespace weight_sync::refit {
 namespace {
 
-int64_t Params(const WeightMap& map) {
-  int64_t n = 0;
-  for (const TensorSpec& t : map.hf().tensors()) n += t.shape.num_elements();
-  return n;
+using ::absl_testing::IsOk;
+using ::absl_testing::StatusIs;
+using ::testing::AllOf;
+using testing::Elements;
+using testing::FamilyOf;
+using ::testing::HasSubstr;
+using testing::HfFused;
+using testing::HfShapes;
+using testing::HubConfigJson;
+using testing::InfoOf;
+using testing::ModelSpec;
+using ::testing::Not;
+using testing::TinyModel;
+using testing::TransformersConfigJson;
+
+LayoutOptions Scanned(int64_t period, int axis = 1) {
+  LayoutOptions layout;
+  layout.name = "maxtext";
+  layout.scanned = true;
+  layout.scan_axis = axis;
+  layout.scan_period = period;
+  return layout;
 }
 
-TEST(Tmp, Counts) {
-  struct Case {
-    const char* json;
-    int tensors;
-    int64_t params;
-  };
-  const Case cases[] = {
-      {R"({"model_type":"qwen3","hidden_size":8,"num_attention_heads":4,"num_key_value_heads":2,"head_dim":3,"intermediate_size":10,"vocab_size":11,"num_hidden_layers":2,"tie_word_embeddings":true})",
-       24, 1196},
-      {R"({"model_type":"qwen3","hidden_size":8,"num_attention_heads":4,"num_key_value_heads":2,"head_dim":3,"intermediate_size":10,"vocab_size":11,"num_hidden_layers":2})",
-       25, 1284},
-      {R"({"model_type":"qwen2","hidden_size":8,"num_attention_heads":4,"num_key_value_heads":2,"head_dim":3,"intermediate_size":10,"vocab_size":11,"num_hidden_layers":2,"tie_word_embeddings":true})",
-       26, 1232},
-      {R"({"model_type":"llama","hidden_size":8,"num_attention_heads":4,"num_key_value_heads":2,"head_dim":3,"intermediate_size":10,"vocab_size":11,"num_hidden_layers":2})",
-       21, 1272},
-      {R"({"model_type":"qwen3_moe","hidden_size":8,"num_attention_heads":4,"num_key_value_heads":2,"head_dim":3,"intermediate_size":10,"moe_intermediate_size":5,"num_experts":3,"vocab_size":11,"num_hidden_layers":2})",
-       39, 1572},
-      {R"({"model_type":"qwen3_next","hidden_size":8,"num_attention_heads":4,"num_key_value_heads":2,"head_dim":6,"intermediate_size":10,"moe_intermediate_size":5,"num_experts":3,"shared_expert_intermediate_size":7,"vocab_size":11,"num_hidden_layers":4,"linear_num_key_heads":2,"linear_num_value_heads":4,"linear_key_head_dim":3,"linear_value_head_dim":2,"linear_conv_kernel_dim":4})",
-       94, 4594},
-      {R"({"model_type":"gemma4_text","hidden_size":8,"num_attention_heads":4,"num_key_value_heads":2,"head_dim":4,"global_head_dim":6,"intermediate_size":10,"vocab_size":11,"vocab_size_per_layer_input":11,"num_hidden_layers":6,"layer_types":["sliding_attention","sliding_attention","full_attention","sliding_attention","sliding_attention","full_attention"],"hidden_size_per_layer_input":2,"num_kv_shared_layers":2,"use_double_wide_mlp":true})",
-       101, 5098},
-  };
-  const FamilyRegistry all = AllFamilies();
-  for (const Case& c : cases) {
-    auto config = ParseModelConfig(c.json);
-    ASSERT_TRUE(config.ok()) << config.status();
-    const Family* family = *all.Find(config->model_type);
-    for (const std::string& layout : family->layouts) {
-      for (bool scanned : {false, true}) {
-        LayoutOptions options;
-        options.name = layout;
-        options.scanned = scanned;
-        options.scan_period = config->model_type == "qwen3_next" && scanned ? 4 : 1;
-        auto map = WeightMap::Build(*family, *config, options);
-        if (!map.ok()) {
-          std::cout << config->model_type << " " << layout << scanned << " " << map.status()
-                    << "\n";
-          continue;
-        }
-        EXPECT_EQ(map->hf().size(), c.tensors) << c.json << layout;
-        EXPECT_EQ(Params(*map), c.params) << c.json << layout;
+absl::StatusOr<WeightMap> Build(const ModelSpec& m, const LayoutOptions& layout,
+                                const MapOptions& options = {}) {
+  const auto config = ParseModelConfig(HubConfigJson(m));
+  if (!config.ok()) return config.status();
+  return WeightMap::Build(FamilyOf(m), *config, layout, options);
+}
+
+// As Build, with a manifest of these tensors.
+absl::StatusOr<WeightMap> BuildFrom(const std::vector<Elements>& on_disk, const ModelSpec& m,
+                                    const LayoutOptions& layout, const std::string& target = "") {
+  const Manifest manifest(InfoOf(on_disk));
+  return Build(m, layout, {target, &manifest});
+}
+
+TEST(WeightMapTest, BothSpellingsOfAConfigGiveOneMap) {
+  for (const ModelSpec& m : testing::TinyModels()) {
+    const Manifest manifest(InfoOf(HfShapes(m)));
+    ModelSpec flat = m;
+    flat.multimodal = false;
+    const auto map = Build(m, {"hf-fused"}, {"hf", &manifest});
+    ASSERT_THAT(map, IsOk()) << m.name;
+    // With a manifest the prefix is the checkpoint's, so a flat config does too.
+    for (const std::string& text :
+         {TransformersConfigJson(m), TransformersConfigJson(flat), HubConfigJson(flat)}) {
+      const auto config = ParseModelConfig(text);
+      ASSERT_THAT(config, IsOk());
+      const auto other = WeightMap::Build(FamilyOf(m), *config, {"hf-fused"}, {"hf", &manifest});
+      ASSERT_THAT(other, IsOk()) << m.name;
+      ASSERT_EQ(other->hf().size(), map->hf().size());
+      for (int t = 0; t < map->hf().size(); ++t) {
+        EXPECT_EQ(other->hf()[t].name, map->hf()[t].name);
+        EXPECT_EQ(other->hf()[t].shape, map->hf()[t].shape);
+        EXPECT_EQ(other->hf()[t].dtype, map->hf()[t].dtype);
+        EXPECT_EQ(other->regions(t).size(), map->regions(t).size());
+      }
+      ASSERT_EQ(other->trainer().size(), map->trainer().size());
+      for (size_t i = 0; i < map->trainer().size(); ++i) {
+        EXPECT_EQ(other->trainer()[i].name, map->trainer()[i].name);
+        EXPECT_EQ(other->trainer()[i].shape, map->trainer()[i].shape);
       }
     }
   }
+}
+
+TEST(WeightMapTest, TellsWhatEachRowMade) {
+  const auto map = Build(TinyModel("Moe"), {"tunix"});
+  ASSERT_THAT(map, IsOk());
+  EXPECT_EQ(map->family(), "qwen3_moe");
+  EXPECT_EQ(map->layout().name, "tunix");
+  int64_t regions = 0;
+  bool gates = false;
+  for (const WeightMap::RowUse& row : map->rows()) {
+    regions += row.regions;
+    if (row.trainer_name != "layers.{i}.mlp.gate_proj") continue;
+    gates = true;
+    EXPECT_EQ(row.hf_name, "model.layers.{i}.mlp.experts.{e}.gate_proj.weight");
+    EXPECT_EQ(row.hf_axes, "m h");
+    EXPECT_EQ(row.trainer_axes, "{e} h m");
+    EXPECT_EQ(row.regions, 2 * 3);
+  }
+  EXPECT_TRUE(gates);
+  EXPECT_EQ(regions, 39);
+  ASSERT_TRUE(map->FindTrainer("layers.1.mlp.router.kernel").has_value());
+  EXPECT_EQ(
+      map->trainer()[static_cast<size_t>(*map->FindTrainer("layers.1.mlp.router.kernel"))].shape,
+      (Shape{8, 3}));
+  EXPECT_FALSE(map->FindTrainer("layers.2.mlp.router.kernel").has_value());
+}
+
+TEST(WeightMapTest, TargetIsTheManifestsFormUnlessAskedFor) {
+  const ModelSpec m = TinyModel("Moe");
+  const std::vector<Elements> split = HfShapes(m), fused = HfFused(m, split);
+  EXPECT_EQ(Build(m, {"tunix"})->hf().size(), 39);
+  EXPECT_EQ(BuildFrom(split, m, {"tunix"})->hf().size(), 39);
+  const int stacked = static_cast<int>(fused.size());
+  EXPECT_EQ(BuildFrom(fused, m, {"tunix"})->hf().size(), stacked);
+  EXPECT_EQ(BuildFrom(split, m, {"tunix"}, "hf-fused")->hf().size(), stacked);
+  EXPECT_EQ(BuildFrom(fused, m, {"tunix"}, "hf")->hf().size(), 39);
+}
+
+TEST(WeightMapTest, UnknownLayoutsAndTargetsListWhatExists) {
+  EXPECT_THAT(Build(TinyModel("Moe"), {"megatron"}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("'qwen3_moe'"), HasSubstr("'megatron'"),
+                             HasSubstr("hf, hf-fused, tunix, maxtext"))));
+  EXPECT_THAT(Build(TinyModel("Moe"), {"tunix"}, {"tunix", nullptr}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("'tunix'"), HasSubstr("'hf-fused'"))));
+}
+
+TEST(WeightMapTest, LayoutsThatCannotBeExactAreRefusedWithTheReason) {
+  const auto refused = [](const char* model, const LayoutOptions& layout, const char* reason) {
+    EXPECT_THAT(Build(TinyModel(model), layout).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(reason)))
+        << model << " " << layout.name;
+  };
+  refused("Llama", {"maxtext"}, "head_dim^-0.5");
+  refused("GemmaMoe", {"maxtext"}, "square root of the hidden size");
+  refused("Next", {"tunix"}, "tunix has no model of this family");
+  refused("MoeDenseLayer", {"tunix"}, "mlp_only_layers");
+  refused("MoeDenseLayer", Scanned(1), "mlp_only_layers");
+  refused("Llama", Scanned(1), "head_dim^-0.5");
+}
+
+TEST(WeightMapTest, ScansThatDoNotFitAreRefused) {
+  const auto refused = [](const char* model, const LayoutOptions& layout, const char* reason) {
+    EXPECT_THAT(Build(TinyModel(model), layout).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(reason)))
+        << model;
+  };
+  refused("Next", Scanned(3), "scan_period is 3; it must divide the 4 layers");
+  refused("Next", Scanned(1), "scan_period is 1");
+  refused("Next", Scanned(2), "layer 1 does not fit");
+  refused("NextTwoBlocks", Scanned(8), "layer 3 does not fit");
+  refused("Qwen3Tied", Scanned(2), "scan_period is 2");
+  refused("Moe", Scanned(2), "scan_period is 2");
+  refused("Qwen3Tied", Scanned(0), "scan_period is 0");
+  refused("Qwen3Tied", Scanned(1, 2), "scan_axis is 2");
+  refused("Qwen3Tied", Scanned(1, -1), "scan_axis is -1");
+  for (const char* layout : {"hf", "hf-fused", "tunix"}) {
+    LayoutOptions options = Scanned(1);
+    options.name = layout;
+    refused("Qwen3Tied", options, "has no scanned form");
+  }
+  LayoutOptions tunix = Scanned(1);
+  tunix.name = "tunix";
+  refused("GemmaMoe", tunix, "has no scanned form");
+}
+
+TEST(WeightMapTest, ModelsThatAFamilyDoesNotKnowAreRefused) {
+  ModelSpec next = TinyModel("Next");
+  next.tied = true;
+  EXPECT_THAT(Build(next, {"hf"}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("tied head")));
+  next = TinyModel("Next");
+  next.value_heads = 3;
+  EXPECT_THAT(Build(next, {"hf"}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("'linear_num_value_heads' is 3, not a multiple")));
+  next = TinyModel("Next");
+  next.dense_layers = {1};
+  EXPECT_THAT(Build(next, {"hf"}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("layers without experts")));
+  ModelSpec gemma = TinyModel("GemmaMoe");
+  gemma.tied = false;
+  EXPECT_THAT(Build(gemma, {"hf"}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("untied head")));
+  gemma = TinyModel("GemmaMoe");
+  gemma.o_bias = true;
+  EXPECT_THAT(Build(gemma, {"hf"}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'attention_bias'")));
+  ModelSpec moe = TinyModel("Moe");
+  moe.experts = 0;
+  EXPECT_THAT(Build(moe, {"hf"}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'num_experts'")));
+}
+
+TEST(WeightMapTest, WhatALayoutDoesNotHoldIsNamedWithoutAManifest) {
+  const ModelSpec m = TinyModel("LlamaBiases");
+  EXPECT_THAT(
+      Build(m, {"tunix"}).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("'tunix'"), HasSubstr("14 that this layout does not hold"),
+                     HasSubstr("model.layers.0.self_attn.q_proj.bias"), HasSubstr("manifest"))));
+  const auto map = BuildFrom(HfShapes(m), m, {"tunix"});
+  ASSERT_THAT(map, IsOk());
+  EXPECT_TRUE(map->passes_through(*map->hf().Find("model.layers.1.mlp.up_proj.bias")));
+  EXPECT_FALSE(map->passes_through(*map->hf().Find("model.layers.1.mlp.up_proj.weight")));
+}
+
+TEST(WeightMapTest, CheckpointsThatDisagreeWithTheConfigAreNamed) {
+  const ModelSpec moe = TinyModel("Moe");
+  const auto disagrees = [&](const ModelSpec& config, std::vector<Elements> disk,
+                             const std::vector<std::string>& parts) {
+    const auto status = BuildFrom(disk, config, {"tunix"}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    for (const std::string& part : parts) EXPECT_THAT(status.message(), HasSubstr(part));
+  };
+  // An expert is missing.
+  std::vector<Elements> disk;
+  for (const Elements& tensor : HfShapes(moe)) {
+    if (!absl::StrContains(tensor.name, "layers.1.mlp.experts.2.")) disk.push_back(tensor);
+  }
+  disagrees(
+      moe, disk,
+      {"3 of the map that the checkpoint lacks", "model.layers.1.mlp.experts.2.down_proj.weight"});
+  // A layer too many, on disk and in the config.
+  ModelSpec more = moe;
+  more.layers = 3;
+  disagrees(moe, HfShapes(more),
+            {"18 in the checkpoint that the map does not know", "model.layers.2."});
+  disagrees(more, HfShapes(moe), {"18 of the map that the checkpoint lacks", "model.layers.2."});
+  // Tensors of nobody.
+  disk = HfShapes(moe);
+  disk[3].name = "model.layers.0.self_attn.rotary_emb.inv_freq";
+  disagrees(moe, disk,
+            {"1 in the checkpoint that the map does not know", "inv_freq",
+             "1 of the map that the checkpoint lacks"});
+  // Swapped axes on disk.
+  disk = HfShapes(moe);
+  for (Elements& tensor : disk) {
+    if (tensor.name == "model.layers.0.mlp.gate.weight")
+      std::swap(tensor.shape[0], tensor.shape[1]);
+  }
+  disagrees(moe, disk,
+            {"1 with another shape",
+             "'model.layers.0.mlp.gate.weight' [8, 3], by the "
+             "config [3, 8]"});
+  // MTP in a family that knows none.
+  disk = HfShapes(moe);
+  disk.push_back({"mtp.norm.weight", {8}, {}});
+  disagrees(moe, disk, {"1 in the checkpoint that the map does not know: mtp.norm.weight"});
+}
+
+TEST(WeightMapTest, DerivedHeadDimIsCaught) {
+  ModelSpec published;
+  for (const ModelSpec& m : testing::PublishedModels()) {
+    if (m.name == "Qwen3-0.6B") published = m;
+  }
+  ModelSpec derived = published;
+  derived.states_head_dim = false;  // 1024 / 16 instead of 128
+  EXPECT_THAT(
+      BuildFrom(HfShapes(published), derived, {"tunix"}).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("with another shape"),
+                     HasSubstr("q_proj.weight' [2048, 1024], by the config [1024, 1024]"))));
+}
+
+TEST(WeightMapTest, TablesThatAreNotOneToOneAreRefused) {
+  const auto config = ParseModelConfig(HubConfigJson(TinyModel("Qwen3Untied")));
+  ASSERT_THAT(config, IsOk());
+  const auto always = [](const ModelConfig&, const CheckpointForm&, int64_t) { return true; };
+  const auto build = [&](std::vector<Row> rows) {
+    Family family;
+    family.name = "mine";
+    family.model_types = {"mine"};
+    family.layouts = {"hf", "trainer"};
+    family.sizes = [](const ModelConfig&, int64_t) -> AxisSizes {
+      return {{"a", 2}, {"b", 3}, {"e", 2}};
+    };
+    family.groups = {{always, /*each_layer=*/false, std::move(rows)}};
+    family.tied_head = "";
+    return WeightMap::Build(family, *config, {"trainer"}).status();
+  };
+  EXPECT_THAT(build({{{"w", "a b"}, {"x", "b a"}}}), IsOk());
+  EXPECT_THAT(build({{{"w", "({0/2} a) b"}, {"x", "b a"}}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("HF tensor 'w'"), HasSubstr("by nothing"))));
+  EXPECT_THAT(build({{{"w", "a b"}, {"x", "b a"}}, {{"w", "a b"}, {"y", "b a"}}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("HF tensor 'w'"), HasSubstr("2 times"))));
+  EXPECT_THAT(build({{{"w", "a b"}, {"x", "({1/2} b) a"}}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("trainer tensor 'x'"), HasSubstr("nothing"))));
+  EXPECT_THAT(build({{{"w", "a b"}, {"x", "b a"}}, {{"v", "a b"}, {"x", "b a"}}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("trainer tensor 'x'"), HasSubstr("2 times"))));
+  EXPECT_THAT(build({{{"w", "a b"}, {"x", "a"}}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'w' <-> 'x'")));
+  EXPECT_THAT(build({{{"w", "a z"}, {"x", "z a"}}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("z")));
+  EXPECT_THAT(build({{{"w", "(a b"}, {"x", "a b"}}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(">>>")));
+  EXPECT_THAT(build({{{"w{q}", "a b"}, {"x", "a b"}}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("{q}")));
+  EXPECT_THAT(build({{{"w", "a b"}}}), Not(IsOk()));
+  EXPECT_THAT(build({{{"w", "a b"}, {"x", "a b"}}, {{"w", "b a"}, {"y", "b a"}}}), Not(IsOk()));
 }
 
 }  // namespace
