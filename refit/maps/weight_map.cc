@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -55,6 +56,7 @@ class WeightMapBuilder {
   struct BoundRow {
     bool hf_absent, trainer_absent;
     NamePattern hf_name, trainer_name;
+    std::optional<NamePattern> left_out;  // the published name of what the target form lacks
     std::array<bool, Shape::kMaxRank> padded = {};
     std::optional<RegionTemplate> region;  // unless one side is absent
     Shape hf_shape, trainer_shape;
@@ -153,6 +155,7 @@ class WeightMapBuilder {
     if (!row.trainer_absent) {
       WS_ASSIGN_OR_RETURN(trainer, AddTrainer(row, row.trainer_name.Format(indices)));
     }
+    if (row.left_out.has_value()) left_out_.insert(row.left_out->Format(indices));
     if (hf < 0 || trainer < 0) return absl::OkStatus();
     map_trainer(trainer).sent = true;
     std::array<int64_t, 4> values;
@@ -240,6 +243,9 @@ class WeightMapBuilder {
       bound->hf_absent = hf_absent;
       bound->trainer_absent = trainer_absent;
       bound->use = UseOf(hf, trainer);
+      if (hf_absent && !row[0].name.empty()) {
+        WS_ASSIGN_OR_RETURN(bound->left_out, NamePattern::Parse(Prefixed(row[0].name)));
+      }
       WS_RETURN_IF_ERROR(
           base::Prefixed(absl::StrCat("row '", hf.name, "' <-> '", trainer.name, "'"),
                          BindNew(hf, trainer, sizes_[sizes], *bound)));
@@ -347,6 +353,7 @@ class WeightMapBuilder {
     for (const TensorSpec& tensor : manifest_->tensors().tensors()) {
       const auto found = hf_by_name_.find(tensor.name);
       if (found == hf_by_name_.end()) {
+        if (left_out_.contains(tensor.name)) continue;
         if (!same_form && is_expert(tensor.name) && !PassesThrough(tensor.name)) continue;
         if (!PassesThrough(tensor.name)) {
           unknown.Add(tensor.name);
@@ -445,6 +452,7 @@ class WeightMapBuilder {
 
   std::vector<TensorSpec> hf_;
   absl::flat_hash_map<std::string, int> hf_by_name_;
+  absl::flat_hash_set<std::string> left_out_;
   std::vector<WeightMap::TrainerTensor> trainer_;
   absl::flat_hash_map<std::string, int> trainer_by_name_;
   std::vector<std::pair<int, WeightMap::MappedRegion>> regions_;

@@ -126,6 +126,23 @@ TEST(WeightMapTest, TargetIsTheManifestsFormUnlessAskedFor) {
   EXPECT_EQ(BuildFrom(fused, m, {"tunix"}, "hf")->hf().size(), 39);
 }
 
+// Released Gemma 4 files hold K and V of layers that use others'; the module in memory does not.
+TEST(WeightMapTest, WhatTheTargetFormLacksIsLeftOut) {
+  const ModelSpec disk = TinyModel("GemmaPleSharedKvOnDisk"), module = TinyModel("GemmaPle");
+  for (const char* layout : {"hf", "hf-fused", "tunix"}) {
+    const auto map = BuildFrom(HfShapes(disk), disk, {layout}, "hf-fused");
+    ASSERT_THAT(map, IsOk()) << layout;
+    EXPECT_EQ(map->hf().size(), module.tensors);
+    for (const Elements& tensor : HfShapes(module)) {
+      EXPECT_TRUE(map->hf().Find(tensor.name).has_value()) << tensor.name;
+    }
+    int unsent = 0;
+    for (const WeightMap::TrainerTensor& tensor : map->trainer()) unsent += tensor.sent ? 0 : 1;
+    // k_proj, v_proj and k_norm of two layers; tunix holds K and V in one.
+    EXPECT_EQ(unsent, std::string(layout) == "hf" ? 6 : std::string(layout) == "tunix" ? 4 : 0);
+  }
+}
+
 TEST(WeightMapTest, UnknownLayoutsAndTargetsListWhatExists) {
   EXPECT_THAT(Build(TinyModel("Moe"), {"megatron"}).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
