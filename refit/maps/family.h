@@ -37,8 +37,8 @@ namespace weight_sync::refit {
 struct LayoutOptions {
   std::string name = "hf";
 
-  // Layers stacked into one tensor (MaxText's scan_layers): the stack's axis, and after how many
-  // layers the pattern of layers repeats (the length of a block).
+  // Layers stacked into one tensor (MaxText's scan_layers): the stack's axis, 0 or 1, and after how
+  // many layers the pattern of layers repeats (the length of a block).
   bool scanned = false;
   int scan_axis = 1;
   int64_t scan_period = 1;

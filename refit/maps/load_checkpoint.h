@@ -29,8 +29,8 @@ struct MutableTrainerArray {
 // `loaded`, if set, is called with the bytes of each array that is done.
 //
 // InvalidArgument, before anything is written, for arrays as MatchArrays, for a checkpoint that
-// lacks a tensor of map.hf() or holds it in another shape, and for a tied head that differs from its
-// embedding.
+// lacks a tensor of map.hf() or holds it in another shape, for arrays whose type would change values
+// (also by rounding), and for a tied head that differs from its embedding.
 absl::Status LoadCheckpoint(const WeightMap& map, const Checkpoint& checkpoint,
                             absl::Span<const MutableTrainerArray> arrays,
                             const std::function<void(int64_t bytes)>& loaded = {});

@@ -90,6 +90,22 @@ TEST_F(TrainerArraysTest, MissingAndUnreadArraysAreBothListed) {
   EXPECT_THAT(status, Refused("'qwen3_moe'", "'tunix'"));
 }
 
+TEST_F(TrainerArraysTest, NamesWithAnotherPrefixAreAllCounted) {
+  Make("Qwen3Untied", "hf");
+  for (TrainerArray& array : arrays_) array.name = "_checkpoint_wrapped_module." + array.name;
+  const auto status = Match();
+  EXPECT_THAT(status, Refused("25 missing", "model.embed_tokens.weight"));
+  EXPECT_THAT(status, Refused("25 that no HF tensor is made of", "_checkpoint_wrapped_module."));
+}
+
+// A random number generator's counter in a tree of parameters is no parameter.
+TEST_F(TrainerArraysTest, ScalarsOfTheTrainersStateAreNamed) {
+  Make("Qwen3Untied", "tunix");
+  arrays_.push_back(
+      {"rngs.params.count", TensorView::Contiguous(bytes_[0].data(), DType::kU32, {})});
+  EXPECT_THAT(Match(), Refused("1 that no HF tensor is made of", "rngs.params.count"));
+}
+
 TEST_F(TrainerArraysTest, TooFewExpertsAreAnotherShape) {
   Make("Moe", "tunix");
   TrainerArray& experts = Array("layers.0.mlp.up_proj");
