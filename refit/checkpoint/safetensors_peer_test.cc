@@ -5,11 +5,6 @@
 // implementation of the format (in Rust) and the one that everybody has. The environment is made by
 // `tools/peers/setup safetensors`; without it the tests are skipped.
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +20,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -38,6 +32,8 @@
 #include "refit/tensor/dtype.h"
 #include "refit/tensor/shape.h"
 #include "refit/tensor/tensor_view.h"
+#include "tools/peers/peer_environment.h"
+#include "tools/peers/run_program.h"
 
 namespace weight_sync::refit {
 namespace {
@@ -45,30 +41,6 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-struct Result {
-  int exit_code;
-  std::string output;  // stdout and stderr
-};
-
-Result RunCommand(std::vector<std::string> command) {
-  const std::string output = NewTestDirectory() + "/output";
-  std::vector<char*> argv;
-  for (std::string& word : command) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(),
-                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  pid_t pid;
-  const int error = posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return {-1, absl::StrCat("cannot start ", argv[0])};
-  int status = 0;
-  if (waitpid(pid, &status, 0) != pid) return {-1, "cannot wait"};
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadTestFile(output)};
-}
 
 // A tensor as some reader saw it.
 struct SeenTensor {
@@ -110,16 +82,16 @@ std::vector<std::string> Differences(std::vector<SeenTensor> a, std::vector<Seen
 class SafetensorsPeerTest : public testing::Test {
  protected:
   void SetUp() override {
-    const Result found = RunCommand({"tools/peers/setup", "--find", "safetensors"});
-    if (found.exit_code != 0) GTEST_SKIP() << found.output;
-    environment_ = std::string(absl::StripAsciiWhitespace(found.output));
+    const absl::StatusOr<std::string> found = peers::FindPeerEnvironment("safetensors");
+    if (!found.ok()) GTEST_SKIP() << found.status();
+    environment_ = *found;
   }
 
   void Python(const std::vector<std::string>& arguments) {
     std::vector<std::string> command = {environment_ + "/bin/python", "-I",
                                         "refit/checkpoint/safetensors_peer.py"};
     command.insert(command.end(), arguments.begin(), arguments.end());
-    const Result result = RunCommand(command);
+    const peers::ProgramResult result = peers::RunProgram(command);
     ASSERT_EQ(result.exit_code, 0) << absl::StrJoin(command, " ") << "\n" << result.output;
   }
 
