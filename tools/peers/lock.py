@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the lists of packages that tools/peers/setup installs, after a change of ENVIRONMENTS.
 
-    PYTHON tools/peers/lock.py NAME     # PYTHON is that of the environment: python3.11 (tunix: 3.12)
+    python3.11 tools/peers/lock.py NAME     # the Python of the environment; tunix: python3.12
 
 pip chooses the versions of everything that is needed, as of today; tools/peers/NAME.txt then has
 every package with its version and the sha256 of its wheel. Nothing is installed. Look at what has
@@ -16,9 +16,9 @@ import subprocess
 import sys
 import tempfile
 
-# packages: what is asked for. loose: packages whose requirements are asked for too, but for `refused`
-# ones, which no index has under the version that they give. without: what is needed, but not on a
-# machine without a GPU: that it is not imported was seen in the servers that the tests run.
+# packages: what is asked for. loose: packages whose requirements are asked for too, but for the
+# `refused` ones, which no index has in the version that they give. without: what is required, but
+# never imported on a machine without a GPU, as was seen in the servers that the tests run.
 ENVIRONMENTS = {
     "torch": dict(
         packages=["torch==2.13.0", "transformers==5.19.0", "safetensors==0.8.0", "numpy"],

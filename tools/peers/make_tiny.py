@@ -1,6 +1,6 @@
 # Copyright 2026 The weight_sync Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tiny checkpoints of every model family, in the layout in which transformers publishes them.
+"""Writes tiny checkpoints of every model family, in the layout that transformers publishes.
 
     tools/peers/make_tiny --family FAMILY --seed N [--max-shard-size SIZE] OUT
     tools/peers/make_tiny --family all --seed N OUT      # each family in a folder of its name
@@ -8,13 +8,14 @@
     tools/peers/make_tiny --check DIRECTORY...
 
 transformers builds the model and saves it; in between every tensor is given values of its own,
-which depend on the seed and the tensor's name only (a tied head and embedding are one tensor). A fresh model would hide mistakes: all its norms
-are equal, and so are its biases and scales, so that two of them could be exchanged unseen. The scales
-are such that every tensor tells in what the model answers. The same seed gives the same bytes.
+which depend on the seed and the tensor's name only (a tied head and embedding are one tensor). A
+fresh model would hide mistakes: all its norms are equal, and so are its biases and scales, so that
+two of them could be exchanged unseen. The scales are such that every tensor tells in what the model
+answers. The same seed gives the same bytes.
 
-SIZE is as in save_pretrained ("100KB"): a model larger than that becomes several files and an index.
---check, which is also done after writing, fails when two tensors of a checkpoint have equal bytes; an
-output head that is tied to the embedding may equal it.
+SIZE is as in save_pretrained ("100KB"): a model larger than that becomes several files, and an
+index. --check, which is also done after writing, fails when two tensors of a checkpoint have equal
+bytes; an output head that is tied to the embedding may equal it.
 
 A tokenizer of one token a word ("t0" to "t511") is written too: servers want one to start.
 """
@@ -125,8 +126,8 @@ FAMILIES = {
 
 
 def add_shared_layers_keys(model, state):
-    """Adds what the published multimodal checkpoints hold and the model does not: k_proj, v_proj and
-    k_norm of the layers that share another layer's keys and values."""
+    """Adds what the published multimodal checkpoints hold and the model does not: k_proj, v_proj
+    and k_norm of the layers that share another layer's keys and values."""
     text = model.config.text_config
     shared = range(text.num_hidden_layers - text.num_kv_shared_layers, text.num_hidden_layers)
     for layer in shared:
@@ -233,7 +234,7 @@ def main():
     directories = arguments.directory
     if not arguments.check:
         if arguments.family is None or arguments.seed is None or len(directories) != 1:
-            parser.error("give --family, --seed and one directory to write to; or --list, or --check")
+            parser.error("give --family, --seed and one directory; or --list, or --check")
         out = directories[0]
         if os.path.isdir(out) and os.listdir(out):
             parser.error(f"{out} is not empty")

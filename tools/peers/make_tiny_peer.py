@@ -3,8 +3,8 @@
 """What other libraries say of tiny checkpoints, for make_tiny_peer_test.
 
     dump OUT DIRECTORY...      OUT.json, OUT.bin: names, types, shapes and bytes, by safetensors
-    load DIRECTORY...          transformers loads each, all its tensors and no others are used, and it
-                               answers with finite numbers; one line a checkpoint: its greedy tokens
+    load DIRECTORY...          transformers loads each, uses all of its tensors and no others, and
+                               answers with finite numbers; a line for each: its greedy tokens
     fresh DIRECTORY            a model as transformers initialises it, not refilled
 """
 

@@ -196,7 +196,8 @@ TEST_F(MakeTinyPeerTest, AShardSizeGivesSeveralFilesAndAnIndex) {
   EXPECT_TRUE(SeenByUs(sharded) == SeenByUs(all_ + "/qwen3_next"));
 }
 
-// Negative controls of the check that no two tensors have equal bytes.
+// A negative control of the check that no two tensors have equal bytes, which TinyCheckpoint's
+// checkpoints have passed.
 TEST_F(MakeTinyPeerTest, AFreshModelFailsTheCheck) {
   const std::string fresh = testing::TempDir() + "/fresh";
   const ProgramResult made = Python({"fresh", fresh});
@@ -205,8 +206,6 @@ TEST_F(MakeTinyPeerTest, AFreshModelFailsTheCheck) {
   EXPECT_NE(checked.exit_code, 0);
   EXPECT_THAT(checked.output, AllOf(HasSubstr("equal bytes"), HasSubstr("model.norm.weight"),
                                     HasSubstr("model.layers.0.input_layernorm.weight")));
-  const ProgramResult good = RunProgram({"tools/peers/make_tiny", "--check", all_ + "/qwen3"});
-  EXPECT_EQ(good.exit_code, 0) << good.output;
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ expect "finding makes nothing" test -z "$(ls "$WEIGHT_SYNC_PEERS")"
 expect "builds" run torch
 built=$(folder)
 expect "complete" test -e "$built/.complete"
-expect "hashes required" grep -q -- "--require-hashes --only-binary :all: --requirement .*/torch.txt" "$LOG"
+expect "hashes required" grep -q -- "--require-hashes --only-binary :all: .*/torch.txt" "$LOG"
 expect "nothing beyond the list" grep -q -- "--no-deps" "$LOG"
 expect "no downloads left" test ! -e "$built/tmp"
 expect "again" run torch
@@ -96,7 +96,8 @@ expect "unknown" fails run torch vlm
 expect "named" says "knows no environment 'vlm'; known: safetensors torch"
 expect "nothing built" test "$(installs)" = 0
 expect "several" run torch sglang
-expect "both folders" test "$(sed 's/.*\/\([a-z]*\)-.*/\1/' "$TEST_TMPDIR/out" | xargs)" = "torch sglang"
+expect "both folders" test "$(sed 's/.*\/\([a-z]*\)-.*/\1/' "$TEST_TMPDIR/out" | xargs)" = \
+  "torch sglang"
 expect "no name" fails run
 expect "usage" says "usage: setup NAME..."
 expect "find takes one" fails run --find torch sglang
@@ -134,7 +135,9 @@ deadline=$((SECONDS + 60))
 while [[ ! -e $TEST_TMPDIR/installing ]] && ((SECONDS < deadline)); do read -rt 0.05 <> <(:); done
 "$setup" torch >"$TEST_TMPDIR/out2" 2>"$TEST_TMPDIR/err" &
 second=$!
-while ! says "waiting for another setup of 'torch'" && ((SECONDS < deadline)); do read -rt 0.05 <> <(:); done
+while ! says "waiting for another setup of 'torch'" && ((SECONDS < deadline)); do
+  read -rt 0.05 <> <(:)
+done
 expect "the second waits" says "waiting for another setup of 'torch'"
 rm "$TEST_TMPDIR/slow"
 expect "the first builds" wait "$first"
@@ -180,8 +183,9 @@ if ! /usr/bin/python3.12 -c 'import ensurepip' 2>/dev/null; then
 fi
 make_python 3.12 "$PYENV_ROOT/versions/3.12.1/bin/python"
 expect "found under pyenv" run tunix
-expect "another one's is not taken" test "$("$(folder)/bin/python" -c 'import sys; print(sys.executable)')" = \
-  "$PYENV_ROOT/versions/3.12.1/bin/python"
+python=$(folder)/bin/python
+expect "another one's is not taken" test \
+  "$("$python" -c 'import sys; print(sys.executable)')" = "$PYENV_ROOT/versions/3.12.1/bin/python"
 
 # Folders of other versions are named, not removed.
 reset

@@ -1,6 +1,6 @@
 # Copyright 2026 The weight_sync Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps a large file once that several environments hold: torch and the CUDA libraries are gigabytes.
+"""Keeps a large file once that several environments hold: torch and its libraries are gigabytes.
 
     share_files.py ENVIRONMENT OTHER...
 
