@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "refit/maps/tree_check.h"
 #include "refit/testing/family_trees.h"

@@ -24,12 +24,9 @@ namespace weight_sync::refit {
 namespace {
 
 using ::absl_testing::IsOk;
-using ::absl_testing::StatusIs;
-using ::testing::AllOf;
 using testing::CheckedModel;
 using testing::Elements;
 using testing::FamilyOf;
-using ::testing::HasSubstr;
 using testing::HfFused;
 using testing::HfShapes;
 using testing::InfoOf;

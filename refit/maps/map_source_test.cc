@@ -17,7 +17,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "refit/maps/tree_check.h"
-#include "refit/packing/packer.h"
 #include "refit/tensor_digest.h"
 #include "refit/testing/family_trees.h"
 #include "refit/testing/model_spec.h"
