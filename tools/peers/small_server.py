@@ -4,7 +4,7 @@
 
     small_server.py PORT [stubborn] [forgetful] [starting] [dies]
 
-It maps a segment of shared memory, starts a process in a session of its own, and serves:
+It maps a segment of shared memory, makes a named semaphore, starts a process in a session of its own, and serves:
   /health         200 from the second question on
   /json /text     an answer that is JSON, and one that is not
   /v1/completions as many tokens as are asked for, counting up from the prompt's last
@@ -18,6 +18,7 @@ starting: it never is healthy. dies: it ends at once.
 import http.server
 import json
 import mmap
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -32,6 +33,8 @@ if "stubborn" in kinds:
 segment, path = tempfile.mkstemp(prefix="small_server.", dir="/dev/shm")
 os.ftruncate(segment, 4096)
 mapped = mmap.mmap(segment, 4096)
+semaphore = multiprocessing.get_context("spawn").Semaphore()
+semaphore_path = "/dev/shm/sem." + semaphore._semlock.name.lstrip("/")
 child = subprocess.Popen(["/bin/sleep", "1000"], start_new_session=True)
 questions = 0
 
@@ -59,7 +62,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             questions += 1
             self.answer(200 if questions > 1 and "starting" not in kinds else 503, "")
         elif self.path == "/json":
-            self.answer(200, json.dumps({"shm": path, "child": child.pid, "pid": os.getpid()}))
+            made = {"pid": os.getpid(), "child": child.pid, "files": [path, semaphore_path]}
+            self.answer(200, json.dumps(made))
         elif self.path == "/text":
             self.answer(200, "words")
         elif self.path == "/environment":

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -270,7 +271,8 @@ absl::Status StockServer::Stop() {
   if (pid_ < 0) return absl::OkStatus();
   pollfd wait{output_.get(), POLLIN, 0};
   if (::poll(&wait, 1, 0) > 0) return DiedError();
-  input_.reset();
+  ::signal(SIGPIPE, SIG_IGN);  // a supervisor that has just ended is an error of the write
+  if (::write(input_.get(), ".", 1) != 1) return DiedError();
   std::string words;
   const int status = Reap(&words);
   if (status == 0) return absl::OkStatus();

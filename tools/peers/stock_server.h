@@ -104,7 +104,7 @@ class StockServer {
   std::string name_;
   int port_ = 0;
   pid_t pid_ = -1;         // -1: reaped
-  base::UniqueFd input_;   // closing it asks for the end
+  base::UniqueFd input_;   // a byte asks for the end
   base::UniqueFd output_;  // ends with the supervisor
   std::string directory_;
   std::string log_;

@@ -30,6 +30,7 @@ using ::absl_testing::IsOk;
 using ::absl_testing::IsOkAndHolds;
 using ::absl_testing::StatusIs;
 using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -47,19 +48,20 @@ ServerCommand SmallServer(std::vector<std::string> kinds = {}) {
 // What there is of a server, and whether it is still there.
 struct Traces {
   pid_t pid, child;
-  std::string shm, directory;
+  std::string segment, semaphore, directory;
 
   explicit Traces(const StockServer& server) : directory(server.directory()) {
     const nlohmann::json json = server.Get("/json").value();
     pid = json.at("pid");
     child = json.at("child");
-    shm = json.at("shm");
+    segment = json.at("files").at(0);
+    semaphore = json.at("files").at(1);
   }
   Traces() = default;
 
   std::vector<bool> Present() const {
-    return {::kill(pid, 0) == 0, ::kill(child, 0) == 0, std::filesystem::exists(shm),
-            std::filesystem::exists(directory)};
+    return {::kill(pid, 0) == 0, ::kill(child, 0) == 0, std::filesystem::exists(segment),
+            std::filesystem::exists(semaphore), std::filesystem::exists(directory)};
   }
 };
 
@@ -67,10 +69,10 @@ TEST(StockServerTest, ServesAndLeavesNothing) {
   auto server = StockServer::Start(SmallServer());
   ASSERT_THAT(server, IsOk());
   const Traces traces(**server);
-  EXPECT_THAT(traces.Present(), ElementsAre(true, true, true, true));
+  EXPECT_THAT(traces.Present(), Each(true));
   EXPECT_THAT((*server)->Generate({1, 7}, 3), IsOkAndHolds(ElementsAre(8, 9, 10)));
   EXPECT_THAT((*server)->Stop(), IsOk());
-  EXPECT_THAT(traces.Present(), ElementsAre(false, false, false, false));
+  EXPECT_THAT(traces.Present(), Each(false));
   EXPECT_THAT((*server)->Stop(), IsOk());
   EXPECT_THAT((*server)->Get("/json"), StatusIs(absl::StatusCode::kUnavailable));
 }
@@ -127,7 +129,7 @@ TEST(StockServerTest, OneThatEndsByItselfIsReportedAndLeavesNothing) {
   ASSERT_EQ(::poll(&wait, 1, 60'000), 1);
   EXPECT_THAT((*server)->Stop(), StatusIs(absl::StatusCode::kUnavailable,
                                           HasSubstr("ended by itself (exited with 7)")));
-  EXPECT_THAT(traces.Present(), ElementsAre(false, false, false, false));
+  EXPECT_THAT(traces.Present(), Each(false));
 }
 
 TEST(StockServerTest, OneThatDoesNotEndIsKilledAndThatIsAnError) {
@@ -138,7 +140,7 @@ TEST(StockServerTest, OneThatDoesNotEndIsKilledAndThatIsAnError) {
   const Traces traces(**server);
   EXPECT_THAT((*server)->Stop(),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("needed a SIGKILL")));
-  EXPECT_THAT(traces.Present(), ElementsAre(false, false, false, false));
+  EXPECT_THAT(traces.Present(), Each(false));
 }
 
 TEST(StockServerTest, SoIsAProcessThatItLeaves) {
@@ -150,7 +152,7 @@ TEST(StockServerTest, SoIsAProcessThatItLeaves) {
   EXPECT_THAT((*server)->Stop(),
               StatusIs(absl::StatusCode::kInternal,
                        HasSubstr("exited with 0; it or a descendant needed a SIGKILL")));
-  EXPECT_THAT(traces.Present(), ElementsAre(false, false, false, false));
+  EXPECT_THAT(traces.Present(), Each(false));
 }
 
 TEST(StockServerTest, AProgramThatIsNotThereIsNamed) {
@@ -167,28 +169,29 @@ class StockServerDeathTest : public testing::TestWithParam<int> {};
 TEST_P(StockServerDeathTest, ItDiesWithTheTestAndLeavesNothing) {
   base::testing::ChildProcess test([](base::testing::ChildProcess::Side& side) {
     ServerCommand command = SmallServer({"stubborn"});
-    command.stop_timeout = absl::Seconds(1);
+    command.stop_timeout = absl::Hours(1);  // which is not waited for
     auto server = StockServer::Start(command);
     ASSERT_THAT(server, IsOk());
     const Traces traces(**server);
-    side.Say(absl::StrCat((*server)->pid(), ",", traces.pid, ",", traces.child, ",", traces.shm,
-                          ",", traces.directory));
+    side.Say(absl::StrCat((*server)->pid(), ",", traces.pid, ",", traces.child, ",", traces.segment,
+                          ",", traces.semaphore, ",", traces.directory));
     side.WaitForRelease();
   });
   const std::vector<std::string> said = absl::StrSplit(test.Hear(), ',');
-  ASSERT_EQ(said.size(), 5);
+  ASSERT_EQ(said.size(), 6);
   Traces traces;
   traces.pid = std::stoi(said[1]);
   traces.child = std::stoi(said[2]);
-  traces.shm = said[3];
-  traces.directory = said[4];
-  EXPECT_THAT(traces.Present(), ElementsAre(true, true, true, true));
+  traces.segment = said[3];
+  traces.semaphore = said[4];
+  traces.directory = said[5];
+  EXPECT_THAT(traces.Present(), Each(true));
   const auto supervisor = base::PeerProcess::Watch(std::stoi(said[0]), "supervisor");
   ASSERT_THAT(supervisor, IsOk());
   ASSERT_EQ(::kill(test.pid(), GetParam()), 0);
   pollfd wait{supervisor->fd(), POLLIN, 0};
   EXPECT_EQ(::poll(&wait, 1, 60'000), 1);
-  EXPECT_THAT(traces.Present(), ElementsAre(false, false, false, false));
+  EXPECT_THAT(traces.Present(), Each(false));
 }
 
 INSTANTIATE_TEST_SUITE_P(Signals, StockServerDeathTest, testing::Values(SIGKILL, SIGTERM));

@@ -6,23 +6,25 @@
 //   supervise DIRECTORY LOG GRACE_SECONDS PROGRAM ARGUMENT...
 //
 // The server starts in DIRECTORY, which is its HOME and TMPDIR; its output goes to the file LOG. It
-// runs until standard input is closed, which also a SIGKILL of the test does, or until a signal asks
-// for the end. Then the server gets a SIGTERM, and after GRACE_SECONDS whatever is left of it and of
-// its descendants a SIGKILL. Descendants cannot get away: orphans become children of this process
+// runs until a byte on standard input or a signal asks for the end. Then the server gets a SIGTERM,
+// and after GRACE_SECONDS whatever is left of it and of its descendants a SIGKILL; when standard
+// input is closed without a word, the test has died, and they get it at once. Descendants cannot get away: orphans become children of this process
 // (PR_SET_CHILD_SUBREAPER), also those in sessions of their own. When all are gone, the shared
 // memory that they had mapped is unlinked and DIRECTORY is removed. One line on standard output then
 // says how the server ended. Exit status: 0 when it ended within the grace time after it was asked
 // to, 1 when it had to be killed, 2 when it ended by itself, 3 when it could not be started.
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -34,12 +36,12 @@
 #include <sstream>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "base/deadline.h"
 #include "base/unique_fd.h"
@@ -91,15 +93,15 @@ class Supervisor {
     ::sigprocmask(SIG_BLOCK, &signals, &before_);
     signals_ = base::UniqueFd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
     if (!Start(command)) return 3;
-    const bool asked = AwaitEndOrRequest();
-    int result = asked ? 0 : 2;
-    if (asked) {
-      NoteSharedMemory();
-      if (!server_ended_) ::kill(server_, SIGTERM);
+    const Cause cause = AwaitCause();
+    int result = cause == Cause::kServerEnded ? 2 : 0;
+    if (cause == Cause::kAsked) ::kill(server_, SIGTERM);
+    if (cause != Cause::kTestDied) {
+      const bool gone = AwaitNoChildren(base::Deadline::After(grace_));
+      if (!gone && cause == Cause::kAsked) result = 1;
     }
-    if (!AwaitNoChildren(base::Deadline::After(grace_)) && asked) result = 1;
     KillAll();
-    for (const std::string& path : shared_memory_) ::unlink(path.c_str());
+    UnlinkSharedMemory();
     std::error_code ignored;
     std::filesystem::remove_all(directory_, ignored);
     std::printf("%s%s\n", how_it_ended_.c_str(),
@@ -108,6 +110,8 @@ class Supervisor {
   }
 
  private:
+  enum class Cause { kServerEnded, kAsked, kTestDied };
+
   bool Start(char** command) {
     const pid_t supervisor = ::getpid();
     int failed[2];
@@ -143,17 +147,20 @@ class Supervisor {
     return false;
   }
 
-  // Returns true when it was asked to stop, false when the server has ended.
-  bool AwaitEndOrRequest() {
+  // Waits for a reason to end.
+  Cause AwaitCause() {
     for (;;) {
       NoteSharedMemory();
       pollfd waits[] = {{STDIN_FILENO, POLLIN, 0}, {signals_.get(), POLLIN, 0}};
       ::poll(waits, 2, kTickMs);
       const bool signalled = ReadSignals();
       Reap();
-      if (server_ended_) return false;
+      if (server_ended_) return Cause::kServerEnded;
+      if (signalled) return Cause::kAsked;
       char byte;
-      if (signalled || (waits[0].revents != 0 && ::read(STDIN_FILENO, &byte, 1) <= 0)) return true;
+      if (waits[0].revents != 0) {
+        return ::read(STDIN_FILENO, &byte, 1) == 1 ? Cause::kAsked : Cause::kTestDied;
+      }
     }
   }
 
@@ -183,6 +190,7 @@ class Supervisor {
 
   bool AwaitNoChildren(const base::Deadline& deadline) {
     while (Reap()) {
+      NoteSharedMemory();
       if (deadline.expired()) return false;
       pollfd wait{signals_.get(), POLLIN, 0};
       ::poll(&wait, 1, std::min(deadline.remaining_ms(), kTickMs));
@@ -201,14 +209,28 @@ class Supervisor {
     }
   }
 
-  // Adds the files in /dev/shm that the server and its descendants have mapped.
+  // Adds the files of /dev/shm that the server and its descendants have mapped. By their numbers:
+  // a semaphore is mapped under another name than the one that it gets then (sem_open(3) of glibc).
   void NoteSharedMemory() {
     for (const pid_t pid : Descendants(::getpid())) {
       std::ifstream maps(absl::StrCat("/proc/", pid, "/maps"));
       for (std::string line; std::getline(maps, line);) {
-        const size_t path = line.find("/dev/shm/");
-        if (path == std::string::npos || absl::EndsWith(line, " (deleted)")) continue;
-        shared_memory_.insert(line.substr(path));
+        // "begin-end mode offset major:minor inode path"
+        if (!absl::StrContains(line, " /dev/shm/")) continue;
+        std::istringstream words(line);
+        std::string range, mode, offset, device;
+        ino_t inode = 0;
+        if (words >> range >> mode >> offset >> device >> inode) shared_memory_.insert(inode);
+      }
+    }
+  }
+
+  void UnlinkSharedMemory() {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", ignored)) {
+      struct stat file;
+      if (::lstat(entry.path().c_str(), &file) == 0 && shared_memory_.count(file.st_ino) > 0) {
+        ::unlink(entry.path().c_str());
       }
     }
   }
@@ -221,7 +243,7 @@ class Supervisor {
   pid_t server_ = -1;
   bool server_ended_ = false;
   std::string how_it_ended_;
-  std::set<std::string> shared_memory_;
+  std::set<ino_t> shared_memory_;  // numbers that a mount of it gives once only
 };
 
 }  // namespace
