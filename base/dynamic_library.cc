@@ -57,7 +57,8 @@ absl::StatusOr<DynamicLibrary> DynamicLibrary::Open(absl::Span<const std::string
       continue;
     }
     link_map* map = nullptr;
-    const bool known = ::dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map->l_name[0] != '\0';
+    const bool known =
+        ::dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map->l_name[0] != '\0';
     return DynamicLibrary(handle, known ? map->l_name : name);
   }
   return absl::UnavailableError(

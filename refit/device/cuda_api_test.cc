@@ -85,6 +85,7 @@ std::string LibraryWithout(const std::string& symbol) {
 // when a process starts.
 std::string LoadWith(const std::string& environment) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  // NOLINTNEXTLINE(bugprone-command-processor): no word of it comes from outside
   FILE* output = ::popen(absl::StrCat(environment, " '", self, "' --load").c_str(), "r");
   PCHECK(output != nullptr);
   std::string text;

@@ -28,7 +28,6 @@ using ::absl_testing::StatusIs;
 using ::testing::AllOf;
 using testing::Elements;
 using ::testing::HasSubstr;
-using testing::HfTensors;
 using testing::ModelSpec;
 using testing::TinyModel;
 

@@ -172,9 +172,8 @@ class WeightMapBuilder {
     return trainer_[static_cast<size_t>(trainer)];
   }
 
-  absl::StatusOr<int> AddHf(std::string name, const Shape& shape) {
-    const auto [found, added] =
-        hf_by_name_.try_emplace(std::move(name), static_cast<int>(hf_.size()));
+  absl::StatusOr<int> AddHf(absl::string_view name, const Shape& shape) {
+    const auto [found, added] = hf_by_name_.try_emplace(name, static_cast<int>(hf_.size()));
     if (added) {
       hf_.push_back({found->first, shape, config_.dtype});
     } else if (hf_[static_cast<size_t>(found->second)].shape != shape) {
@@ -185,9 +184,9 @@ class WeightMapBuilder {
     return found->second;
   }
 
-  absl::StatusOr<int> AddTrainer(const BoundRow& row, std::string name) {
+  absl::StatusOr<int> AddTrainer(const BoundRow& row, absl::string_view name) {
     const auto [found, added] =
-        trainer_by_name_.try_emplace(std::move(name), static_cast<int>(trainer_.size()));
+        trainer_by_name_.try_emplace(name, static_cast<int>(trainer_.size()));
     if (added) {
       trainer_.push_back({found->first, row.trainer_shape, row.padded, /*sent=*/false});
     } else if (map_trainer(found->second).shape != row.trainer_shape) {

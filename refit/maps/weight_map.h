@@ -89,7 +89,7 @@ class WeightMap {
 
  private:
   friend class WeightMapBuilder;
-  WeightMap(RefitInfo hf) : hf_(std::move(hf)) {}
+  explicit WeightMap(RefitInfo hf) : hf_(std::move(hf)) {}
 
   std::string family_;
   LayoutOptions layout_;

@@ -235,7 +235,7 @@ TEST(WeightMapTest, WhatALayoutDoesNotHoldIsNamedWithoutAManifest) {
 
 TEST(WeightMapTest, CheckpointsThatDisagreeWithTheConfigAreNamed) {
   const ModelSpec moe = TinyModel("Moe");
-  const auto disagrees = [&](const ModelSpec& config, std::vector<Elements> disk,
+  const auto disagrees = [&](const ModelSpec& config, const std::vector<Elements>& disk,
                              const std::vector<std::string>& parts) {
     const auto status = BuildFrom(disk, config, {"tunix"}).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);

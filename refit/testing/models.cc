@@ -181,9 +181,9 @@ std::vector<ModelSpec> TinyModels() {
     // more. Layer 4 lacks k_proj, v_proj and k_norm, layer 5 k_proj and k_norm, unless they are there
     // without use.
     const int64_t whole = 6704 - 4 * 2 * 32 + 2 * 96;
-    ModelSpec& m =
-        add(TinyGemmaMoe(on_disk ? "GemmaMoeSharedKvOnDisk" : "GemmaMoeSharedKv",
-                         on_disk ? 132 : 132 - 5, on_disk ? whole : whole - 2 * 32 - 4 - 144 - 6));
+    ModelSpec& m = add(TinyGemmaMoe(on_disk ? "GemmaMoeSharedKvOnDisk" : "GemmaMoeSharedKv",
+                                    on_disk ? 132 : 132 - 5,
+                                    on_disk ? whole : whole - int64_t{2} * 32 - 4 - 144 - 6));
     m.kv_heads = 1;
     m.global_kv_heads = 3;
     m.shared_kv_layers = 2;

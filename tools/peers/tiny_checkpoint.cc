@@ -20,7 +20,7 @@ namespace weight_sync::peers {
 absl::StatusOr<std::string> TinyCheckpoint(const std::string& family, int seed,
                                            const std::vector<std::string>& options) {
   WS_RETURN_IF_ERROR(FindPeerEnvironment("torch").status());
-  const std::string directory =
+  std::string directory =
       absl::StrCat(testing::TempDir(), "/", family, "-", seed, absl::StrJoin(options, ""));
   if (std::filesystem::exists(directory)) return directory;
   std::vector<std::string> command = {"tools/peers/make_tiny", "--family", family, "--seed",

@@ -42,7 +42,7 @@ CudaResult cuInit(unsigned int) {
     for (;;) ::pause();
   }
   if (answer == "abort") ::abort();
-  return static_cast<CudaResult>(::atoi(answer.c_str()));
+  return static_cast<CudaResult>(std::stoi(answer));
 }
 
 CudaResult cuDriverGetVersion(int* version) {

@@ -45,6 +45,7 @@ struct Answer {
 // By the shell, after `prepare`.
 Answer RunCommand(const std::string& arguments, const std::string& prepare = "true") {
   const std::string command = absl::StrCat(prepare, " && exec ", kCommand, " ", arguments, " 2>&1");
+  // NOLINTNEXTLINE(bugprone-command-processor): no word of it comes from outside
   FILE* output = ::popen(command.c_str(), "r");
   PCHECK(output != nullptr);
   Answer answer;

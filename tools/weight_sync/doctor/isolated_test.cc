@@ -59,7 +59,7 @@ TEST(RunIsolatedTest, AnswersInTheOrderOfTheFunctions) {
 
 TEST(RunIsolatedTest, AnAnswerMayBeLargerThanAPipe) {
   const std::string large(3 << 20, 'x');
-  const auto answers = RunIsolated({[&] { return large; }}, Late());
+  const auto answers = RunIsolated({[&] { return std::string(large); }}, Late());
   EXPECT_THAT(answers[0], IsOkAndHolds(large));
 }
 
