@@ -63,9 +63,11 @@ def seen_by(watchers, scope):
 
 def rules(packages, watcher_of):
     """All rules. `packages` are the workspace's; `watcher_of` maps each to a target in it."""
-    # Peers' environments are found by tests of every folder, which run a program of tools/peers.
+    # Tests of every folder may have peers, whose environments tools/peers finds; all there is testonly.
     tools = f"({everything('tools')} - //tools/peers:*)"
     above_refit = f"{everything('weight_sync', 'fakes', 'benchmarks')} + {tools}"
+    peers = Rule("peers-are-testonly", "other people's programs are for comparison, never a part")
+    yield NoTarget(peers, product("//tools/peers:*"), "is not testonly")
 
     base = Rule("base-below-all", "base is what everything stands on and knows none of it")
     yield NoPath(base, "//base/...", f"{everything('refit')} + {above_refit}")
@@ -96,8 +98,13 @@ def rules(packages, watcher_of):
     yield NoTarget(testonly, product("//fakes/..."), "is not testonly")
     yield NoPath(testonly, product("//tools/... + //benchmarks/..."), everything("fakes"))
 
-    third_party = Rule("third_party-below-all", "a dependency's folder adapts it, for everybody")
-    yield NoPath(third_party, "//third_party/...", f"{everything('base', 'refit')} + {above_refit}")
+    third_party = Rule(
+        "third_party-below-all",
+        "a dependency's folder adapts it for everybody; only its tests see it used by the project",
+    )
+    yield NoPath(
+        third_party, product("//third_party/..."), f"{everything('base', 'refit')} + {above_refit}"
+    )
 
     parts = sorted({p.split("/")[1] for p in packages if p.startswith("weight_sync/")})
     transports = [f"weight_sync/{part}" for part in parts if part not in NO_TRANSPORTS]
@@ -155,8 +162,8 @@ def rules(packages, watcher_of):
         " is public for what users depend on",
     )
     below = [watcher_of[p] for p in packages if p.split("/")[0] in ("base", "refit")]
-    for folder in ("weight_sync", "fakes", "tools", "benchmarks"):
-        seen = seen_by(below, f"//{folder}/...")
+    for folder in ("//weight_sync/...", "//fakes/...", "//benchmarks/...", tools):
+        seen = seen_by(below, folder)
         yield NoTarget(visibility, seen, "is visible to base or refit and not public")
     for part in transports + engines:
         siblings = [
