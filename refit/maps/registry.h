@@ -9,8 +9,8 @@
 //   WS_RETURN_IF_ERROR(registry.Add(&MyFamily()));
 //   WS_ASSIGN_OR_RETURN(const Family* family, registry.Find(config.model_type));
 //
-// `//refit/maps:all` has AllFamilies(), a registry of every family of this library. Thread-safe once
-// it is filled.
+// `//refit/maps:all_families` has AllFamilies(), a registry of every family of this library.
+// Thread-safe once it is filled.
 
 #ifndef WEIGHT_SYNC_REFIT_MAPS_REGISTRY_H_
 #define WEIGHT_SYNC_REFIT_MAPS_REGISTRY_H_
