@@ -20,6 +20,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "base/run_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -33,7 +34,6 @@
 #include "refit/tensor/shape.h"
 #include "refit/tensor/tensor_view.h"
 #include "tools/peers/peer_environment.h"
-#include "tools/peers/run_program.h"
 
 namespace weight_sync::refit {
 namespace {
@@ -91,7 +91,7 @@ class SafetensorsPeerTest : public testing::Test {
     std::vector<std::string> command = {environment_ + "/bin/python", "-I",
                                         "refit/checkpoint/safetensors_peer.py"};
     command.insert(command.end(), arguments.begin(), arguments.end());
-    const peers::ProgramResult result = peers::RunProgram(command);
+    const base::ProgramResult result = base::RunProgram(command);
     ASSERT_EQ(result.exit_code, 0) << absl::StrJoin(command, " ") << "\n" << result.output;
   }
 

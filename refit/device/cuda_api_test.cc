@@ -5,7 +5,6 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -21,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/run_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -85,13 +85,11 @@ std::string LibraryWithout(const std::string& symbol) {
 // when a process starts.
 std::string LoadWith(const std::string& environment) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  // NOLINTNEXTLINE(bugprone-command-processor): no word of it comes from outside
-  FILE* output = ::popen(absl::StrCat(environment, " '", self, "' --load").c_str(), "r");
-  PCHECK(output != nullptr);
-  std::string text;
-  for (int c; (c = std::fgetc(output)) != EOF;) text.push_back(static_cast<char>(c));
-  EXPECT_EQ(::pclose(output), 0);
-  return std::string(absl::StripSuffix(text, "\n"));
+  const base::ProgramResult loaded =
+      base::RunProgram({"/bin/sh", "-c", absl::StrCat(environment, " '", self, "' --load")},
+                       {/*directory=*/"", /*errors=*/false});
+  EXPECT_EQ(loaded.exit_code, 0);
+  return std::string(absl::StripSuffix(loaded.output, "\n"));
 }
 
 class CudaApiTest : public ::testing::Test {

@@ -19,13 +19,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/run_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "refit/checkpoint/checkpoint.h"
 #include "refit/tensor/dtype.h"
 #include "tools/peers/peer_environment.h"
-#include "tools/peers/run_program.h"
 #include "tools/peers/tiny_checkpoint.h"
 
 namespace weight_sync::peers {
@@ -114,15 +114,15 @@ class MakeTinyPeerTest : public testing::Test {
     all_ = *all;
   }
 
-  ProgramResult Python(std::vector<std::string> arguments) {
+  base::ProgramResult Python(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {python_, "-I", "tools/peers/make_tiny_peer.py"});
-    return RunProgram(arguments);
+    return base::RunProgram(arguments);
   }
 
   std::map<std::string, SeenTensors> SeenByTheLibrary(std::vector<std::string> directories) {
     const std::string out = testing::TempDir() + "/dump";
     directories.insert(directories.begin(), {"dump", out});
-    const ProgramResult dumped = Python(directories);
+    const base::ProgramResult dumped = Python(directories);
     EXPECT_EQ(dumped.exit_code, 0) << dumped.output;
     const std::string bytes = ReadFile(out + ".bin");
     const nlohmann::json checkpoints = nlohmann::json::parse(ReadFile(out + ".json"));
@@ -141,7 +141,7 @@ class MakeTinyPeerTest : public testing::Test {
 };
 
 TEST_F(MakeTinyPeerTest, EveryFamilyIsReadAsTheLibraryReadsIt) {
-  const ProgramResult listed = RunProgram({"tools/peers/make_tiny", "--list"});
+  const base::ProgramResult listed = base::RunProgram({"tools/peers/make_tiny", "--list"});
   std::vector<std::string> names = absl::StrSplit(listed.output, '\n', absl::SkipEmpty());
   EXPECT_THAT(names, SizeIs(Families().size()));
   std::vector<std::string> directories;
@@ -165,7 +165,7 @@ TEST_F(MakeTinyPeerTest, EveryFamilyIsReadAsTheLibraryReadsIt) {
 TEST_F(MakeTinyPeerTest, TransformersLoadsEveryFamilyAndEachAnswersDifferently) {
   std::vector<std::string> arguments = {"load"};
   for (const auto& [family, expected] : Families()) arguments.push_back(all_ + "/" + family);
-  const ProgramResult loaded = Python(arguments);
+  const base::ProgramResult loaded = Python(arguments);
   ASSERT_EQ(loaded.exit_code, 0) << loaded.output;
   const std::vector<std::string> lines = absl::StrSplit(loaded.output, '\n', absl::SkipEmpty());
   EXPECT_EQ(std::set<std::string>(lines.begin(), lines.end()).size(), Families().size())
@@ -200,9 +200,9 @@ TEST_F(MakeTinyPeerTest, AShardSizeGivesSeveralFilesAndAnIndex) {
 // checkpoints have passed.
 TEST_F(MakeTinyPeerTest, AFreshModelFailsTheCheck) {
   const std::string fresh = testing::TempDir() + "/fresh";
-  const ProgramResult made = Python({"fresh", fresh});
+  const base::ProgramResult made = Python({"fresh", fresh});
   ASSERT_EQ(made.exit_code, 0) << made.output;
-  const ProgramResult checked = RunProgram({"tools/peers/make_tiny", "--check", fresh});
+  const base::ProgramResult checked = base::RunProgram({"tools/peers/make_tiny", "--check", fresh});
   EXPECT_NE(checked.exit_code, 0);
   EXPECT_THAT(checked.output, AllOf(HasSubstr("equal bytes"), HasSubstr("model.norm.weight"),
                                     HasSubstr("model.layers.0.input_layernorm.weight")));

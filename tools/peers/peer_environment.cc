@@ -7,12 +7,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
-#include "tools/peers/run_program.h"
+#include "base/run_program.h"
 
 namespace weight_sync::peers {
 
 absl::StatusOr<std::string> FindPeerEnvironment(absl::string_view name) {
-  ProgramResult found = RunProgram({"tools/peers/setup", "--find", std::string(name)});
+  base::ProgramResult found = base::RunProgram({"tools/peers/setup", "--find", std::string(name)});
   absl::StripAsciiWhitespace(&found.output);
   if (found.exit_code != 0) return absl::NotFoundError(found.output);
   return found.output;

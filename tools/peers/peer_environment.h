@@ -8,7 +8,7 @@
 //
 //   auto vllm = FindPeerEnvironment("vllm");
 //   if (!vllm.ok()) GTEST_SKIP() << vllm.status();
-//   RunProgram({*vllm + "/bin/python", "-c", "import vllm"});
+//   base::RunProgram({*vllm + "/bin/python", "-c", "import vllm"});
 
 #ifndef WEIGHT_SYNC_TOOLS_PEERS_PEER_ENVIRONMENT_H_
 #define WEIGHT_SYNC_TOOLS_PEERS_PEER_ENVIRONMENT_H_

@@ -20,13 +20,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/run_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "refit/checkpoint/checkpoint.h"
 #include "refit/tensor/tensor_view.h"
 #include "tools/peers/peer_environment.h"
-#include "tools/peers/run_program.h"
 #include "tools/peers/stock_server.h"
 #include "tools/peers/tiny_checkpoint.h"
 
@@ -52,7 +52,7 @@ std::vector<Tokens> ReferenceTokens(const std::vector<std::string>& checkpoints)
   std::vector<std::string> command = {FindPeerEnvironment("torch").value() + "/bin/python", "-I",
                                       "tools/peers/make_tiny_peer.py", "load"};
   command.insert(command.end(), checkpoints.begin(), checkpoints.end());
-  const ProgramResult loaded = RunProgram(command);
+  const base::ProgramResult loaded = base::RunProgram(command);
   EXPECT_EQ(loaded.exit_code, 0) << loaded.output;
   std::vector<Tokens> tokens;
   for (const auto& line : absl::StrSplit(loaded.output, '\n', absl::SkipEmpty())) {
@@ -74,7 +74,7 @@ std::string Sha256(const std::string& checkpoint, const std::vector<std::string>
     file.write(reinterpret_cast<const char*>(tensor.data()), tensor.num_bytes());
   }
   file.close();
-  const ProgramResult result = RunProgram({"/usr/bin/sha256sum", path});
+  const base::ProgramResult result = base::RunProgram({"/usr/bin/sha256sum", path});
   EXPECT_EQ(result.exit_code, 0) << result.output;
   return result.output.substr(0, 64);
 }

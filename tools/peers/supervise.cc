@@ -8,10 +8,10 @@
 // The server starts in DIRECTORY, which is its HOME and TMPDIR; its output goes to the file LOG. It
 // runs until a byte on standard input or a signal asks for the end. Then the server gets a SIGTERM,
 // and after GRACE_SECONDS whatever is left of it and of its descendants a SIGKILL; when standard
-// input is closed without a word, the test has died, and they get it at once. Descendants cannot get away: orphans become children of this process
-// (PR_SET_CHILD_SUBREAPER), also those in sessions of their own. When all are gone, the shared
-// memory that they had mapped is unlinked and DIRECTORY is removed. One line on standard output then
-// says how the server ended. Exit status: 0 when it ended within the grace time after it was asked
+// input is closed without a word, the test has died, and they get it at once. Descendants cannot get
+// away: orphans become children of this process (PR_SET_CHILD_SUBREAPER), also those in sessions of
+// their own. When all are gone, the shared memory that they had mapped is unlinked and DIRECTORY is
+// removed. One line on standard output then says how the server ended. Exit status: 0 when it ended within the grace time after it was asked
 // to, 1 when it had to be killed, 2 when it ended by itself, 3 when it could not be started.
 
 #include <fcntl.h>

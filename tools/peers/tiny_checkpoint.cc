@@ -10,10 +10,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/run_program.h"
 #include "base/status_macros.h"
 #include "gtest/gtest.h"
 #include "tools/peers/peer_environment.h"
-#include "tools/peers/run_program.h"
 
 namespace weight_sync::peers {
 
@@ -27,7 +27,7 @@ absl::StatusOr<std::string> TinyCheckpoint(const std::string& family, int seed,
                                       absl::StrCat(seed)};
   command.insert(command.end(), options.begin(), options.end());
   command.push_back(directory);
-  const ProgramResult made = RunProgram(command);
+  const base::ProgramResult made = base::RunProgram(command);
   if (made.exit_code != 0) {
     return absl::InternalError(absl::StrCat(absl::StrJoin(command, " "), ": ", made.output));
   }

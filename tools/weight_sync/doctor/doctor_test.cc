@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -19,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/run_program.h"
 #include "base/shared_memory.h"
 #include "base/unique_fd.h"
 #include "gmock/gmock.h"
@@ -37,29 +37,17 @@ constexpr char kCommand[] = "tools/weight_sync/weight_sync";
 constexpr char kTwoGpus[] = "refit/device/testing/libcuda_two_gpus.so";
 constexpr char kNccl[] = "tools/weight_sync/doctor/testing/libnccl_2_28_9.so";
 
-struct Answer {
-  int status;
-  std::string output;  // and errors
-};
-
 // By the shell, after `prepare`.
-Answer RunCommand(const std::string& arguments, const std::string& prepare = "true") {
-  const std::string command = absl::StrCat(prepare, " && exec ", kCommand, " ", arguments, " 2>&1");
-  // NOLINTNEXTLINE(bugprone-command-processor): no word of it comes from outside
-  FILE* output = ::popen(command.c_str(), "r");
-  PCHECK(output != nullptr);
-  Answer answer;
-  for (int c; (c = std::fgetc(output)) != EOF;) answer.output.push_back(static_cast<char>(c));
-  const int status = ::pclose(output);
-  answer.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return answer;
+base::ProgramResult RunCommand(const std::string& arguments, const std::string& prepare = "true") {
+  return base::RunProgram(
+      {"/bin/sh", "-c", absl::StrCat(prepare, " && exec ", kCommand, " ", arguments)});
 }
 
 // Nothing but JSON may have been printed.
 json RunForJson(int status, const std::string& arguments = "",
                 const std::string& prepare = "true") {
-  const Answer answer = RunCommand(absl::StrCat("doctor --json ", arguments), prepare);
-  EXPECT_EQ(answer.status, status) << answer.output;
+  const base::ProgramResult answer = RunCommand(absl::StrCat("doctor --json ", arguments), prepare);
+  EXPECT_EQ(answer.exit_code, status) << answer.output;
   json out = json::parse(answer.output, nullptr, /*allow_exceptions=*/false);
   EXPECT_TRUE(out.is_object()) << answer.output;
   return out.is_object() ? out : json::object();
@@ -154,8 +142,8 @@ TEST_F(DoctorTest, ShowsTheGpusAndNcclOfTheLibrariesThatAreNamed) {
   EXPECT_EQ(report["nccl"]["library"], kNccl);
   EXPECT_EQ(TransportOf(report, "NCCL")["ability"], "not_in_this_version");
 
-  const Answer text = RunCommand("doctor");
-  EXPECT_EQ(text.status, 0);
+  const base::ProgramResult text = RunCommand("doctor");
+  EXPECT_EQ(text.exit_code, 0);
   EXPECT_THAT(text.output, AllOf(HasSubstr("  GPU 1         Test GPU B, 128.0 GiB, sm_90  GPU-"),
                                  HasSubstr(absl::StrCat("  NCCL          2.28.9  ", kNccl, "\n"))));
 }
@@ -302,18 +290,18 @@ TEST_F(DoctorTest, WithoutRoomForARingTheStatusIsOne) {
   EXPECT_THAT(ipc["lacks"][0]["why"].get<std::string>(), HasSubstr("RLIMIT_FSIZE"));
   EXPECT_THAT(ipc["lacks"][0]["fix"].get<std::string>(), HasSubstr("ulimit -f"));
 
-  const Answer text = RunCommand("doctor", "ulimit -f 1024");
-  EXPECT_EQ(text.status, 1);
+  const base::ProgramResult text = RunCommand("doctor", "ulimit -f 1024");
+  EXPECT_EQ(text.exit_code, 1);
   EXPECT_THAT(text.output, HasSubstr("  IPC           colocated vLLM        missing"));
 }
 
 TEST_F(DoctorTest, HelpAndWrongUsage) {
-  EXPECT_EQ(RunCommand("").status, 2);
-  EXPECT_EQ(RunCommand("surgeon").status, 2);
-  EXPECT_EQ(RunCommand("doctor --timeout 0").status, 2);
-  EXPECT_EQ(RunCommand("doctor --timeout soon").status, 2);
-  const Answer help = RunCommand("doctor --help");
-  EXPECT_EQ(help.status, 0);
+  EXPECT_EQ(RunCommand("").exit_code, 2);
+  EXPECT_EQ(RunCommand("surgeon").exit_code, 2);
+  EXPECT_EQ(RunCommand("doctor --timeout 0").exit_code, 2);
+  EXPECT_EQ(RunCommand("doctor --timeout soon").exit_code, 2);
+  const base::ProgramResult help = RunCommand("doctor --help");
+  EXPECT_EQ(help.exit_code, 0);
   EXPECT_THAT(help.output, AllOf(HasSubstr("--json"), HasSubstr("Exit status")));
   EXPECT_THAT(RunCommand("--help").output, HasSubstr("doctor"));
 }

@@ -1,12 +1,12 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tools/peers/run_program.h"
+#include "base/run_program.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace weight_sync::peers {
+namespace weight_sync::base {
 namespace {
 
 using ::testing::HasSubstr;
@@ -15,6 +15,13 @@ TEST(RunProgramTest, GivesBothOutputsAndTheExitCode) {
   const ProgramResult result = RunProgram({"/bin/sh", "-c", "echo out; echo error >&2; exit 3"});
   EXPECT_EQ(result.exit_code, 3);
   EXPECT_EQ(result.output, "out\nerror\n");
+}
+
+TEST(RunProgramTest, RunsInAnotherDirectoryAndLeavesErrorsOut) {
+  const ProgramResult result = RunProgram({"/bin/sh", "-c", "pwd; echo error >&2"},
+                                          {/*directory=*/"/usr", /*errors=*/false});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.output, "/usr\n");
 }
 
 TEST(RunProgramTest, GivesMoreThanAPipeHolds) {
@@ -36,4 +43,4 @@ TEST(RunProgramTest, SaysWhatItCouldNotStart) {
 }
 
 }  // namespace
-}  // namespace weight_sync::peers
+}  // namespace weight_sync::base

@@ -1,7 +1,7 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tools/peers/run_program.h"
+#include "base/run_program.h"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -19,14 +19,16 @@
 
 extern char** environ;
 
-namespace weight_sync::peers {
+namespace weight_sync::base {
 
-ProgramResult RunProgram(std::vector<std::string> command) {
+ProgramResult RunProgram(std::vector<std::string> command, const ProgramOptions& options) {
   CHECK(!command.empty());
   int ends[2];
-  PCHECK(::pipe2(ends, O_CLOEXEC) == 0);
-  const base::UniqueFd reading(ends[0]);
-  base::UniqueFd writing(ends[1]);
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    return {-1, absl::StrCat("cannot start ", command[0], ": pipe: ", std::strerror(errno))};
+  }
+  const UniqueFd reading(ends[0]);
+  UniqueFd writing(ends[1]);
 
   std::vector<char*> argv;
   for (std::string& word : command) argv.push_back(word.data());
@@ -35,7 +37,12 @@ ProgramResult RunProgram(std::vector<std::string> command) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, writing.get(), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, writing.get(), STDERR_FILENO);
+  if (options.errors) {
+    posix_spawn_file_actions_adddup2(&actions, writing.get(), STDERR_FILENO);
+  }
+  if (!options.directory.empty()) {
+    posix_spawn_file_actions_addchdir_np(&actions, options.directory.c_str());
+  }
   pid_t pid;
   const int error = ::posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
@@ -59,4 +66,4 @@ ProgramResult RunProgram(std::vector<std::string> command) {
   return result;
 }
 
-}  // namespace weight_sync::peers
+}  // namespace weight_sync::base
