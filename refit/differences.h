@@ -3,14 +3,16 @@
 //
 // The first few of a kind of difference, and how many there are: for errors about long lists.
 //
-//   Differences missing("missing");
+//   Differences missing("missing"), shape("of another shape");
 //   for (...) missing.Add(name);
-//   if (!missing.empty()) return absl::InvalidArgumentError(missing.ToString());
-//   // "7 missing: a, b, c, d, e, ..."
+//   const std::string found = JoinDifferences({&missing, &shape});
+//   if (!found.empty()) return absl::InvalidArgumentError(found);
+//   // "7 missing: a, b, c, d, e, ...; 1 of another shape: f"
 
 #ifndef WEIGHT_SYNC_REFIT_DIFFERENCES_H_
 #define WEIGHT_SYNC_REFIT_DIFFERENCES_H_
 
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +42,15 @@ class Differences {
   std::vector<std::string> shown_;
   int count_ = 0;
 };
+
+// Those that are not empty, one after another; "" when there is no difference.
+inline std::string JoinDifferences(std::initializer_list<const Differences*> kinds) {
+  std::string joined;
+  for (const Differences* kind : kinds) {
+    if (!kind->empty()) absl::StrAppend(&joined, joined.empty() ? "" : "; ", kind->ToString());
+  }
+  return joined;
+}
 
 }  // namespace weight_sync::refit
 

@@ -66,13 +66,10 @@ absl::Status CheckSameTensors(const RefitInfo& engine, const RefitInfo& trainer)
   for (const TensorSpec& expected : engine.tensors()) {
     if (!trainer.Find(expected.name).has_value()) only_engine.Add(expected.name);
   }
-  std::vector<std::string> found;
-  for (const Differences* kind : {&only_trainer, &only_engine, &shape, &dtype}) {
-    if (!kind->empty()) found.push_back(kind->ToString());
-  }
+  const std::string found = JoinDifferences({&only_trainer, &only_engine, &shape, &dtype});
   if (found.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("trainer and engine hold different tensors: ", absl::StrJoin(found, "; ")));
+      absl::StrCat("trainer and engine hold different tensors: ", found));
 }
 
 }  // namespace weight_sync::refit

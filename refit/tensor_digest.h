@@ -24,6 +24,9 @@ namespace weight_sync::refit {
 
 base::Digest128 TensorDigest(absl::string_view name, const TensorView& tensor);
 
+// Whether two tensors have one dtype, one shape and the same bytes, whatever their strides.
+bool SameValues(const TensorView& a, const TensorView& b);
+
 // The same of a tensor that is nowhere whole: `read` writes the elements [begin, end), counted in
 // row-major order, densely to `dst`. It is asked for ascending ranges without gaps. Not for the
 // sub-byte types.

@@ -12,6 +12,7 @@
 #ifndef WEIGHT_SYNC_REFIT_LAYOUT_CONVERT_H_
 #define WEIGHT_SYNC_REFIT_LAYOUT_CONVERT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -40,6 +41,25 @@ inline float BFloat16ToFloat(uint16_t value) {
   float out;
   std::memcpy(&out, &bits, sizeof(out));
   return out;
+}
+
+// One element from memory to memory, neither of which need be aligned. `bytes` is the size of the
+// source's element where nothing is converted.
+inline void ConvertElement(Conversion conversion, const std::byte* src, int64_t bytes,
+                           std::byte* dst) {
+  if (conversion == Conversion::kNone) {
+    std::memcpy(dst, src, static_cast<size_t>(bytes));
+  } else if (conversion == Conversion::kF32ToBF16) {
+    float value;
+    std::memcpy(&value, src, sizeof(value));
+    const uint16_t rounded = FloatToBFloat16(value);
+    std::memcpy(dst, &rounded, sizeof(rounded));
+  } else {
+    uint16_t value;
+    std::memcpy(&value, src, sizeof(value));
+    const float wide = BFloat16ToFloat(value);
+    std::memcpy(dst, &wide, sizeof(wide));
+  }
 }
 
 }  // namespace weight_sync::refit

@@ -36,24 +36,10 @@ void CopyRow(const CopyDim& dim, int64_t run, const std::byte* src, std::byte* d
   }
 }
 
-void ToBFloat16(const std::byte* src, std::byte* dst) {
-  float value;
-  std::memcpy(&value, src, sizeof(value));
-  const uint16_t rounded = FloatToBFloat16(value);
-  std::memcpy(dst, &rounded, sizeof(rounded));
-}
-
-void ToFloat(const std::byte* src, std::byte* dst) {
-  uint16_t value;
-  std::memcpy(&value, src, sizeof(value));
-  const float wide = BFloat16ToFloat(value);
-  std::memcpy(dst, &wide, sizeof(wide));
-}
-
-template <void (*kConvert)(const std::byte*, std::byte*)>
+template <Conversion kConversion>
 void ConvertRow(const CopyDim& dim, const std::byte* src, std::byte* dst) {
   for (int64_t i = 0; i < dim.size; ++i) {
-    kConvert(src + i * dim.src_stride, dst + i * dim.dst_stride);
+    ConvertElement(kConversion, src + i * dim.src_stride, 0, dst + i * dim.dst_stride);
   }
 }
 
@@ -139,10 +125,10 @@ void CopyProgram::RunStrided(const Strided& strided, const std::byte* src, std::
         CopyRow(strided.dims[0], strided.run, src, dst);
         break;
       case Conversion::kF32ToBF16:
-        ConvertRow<ToBFloat16>(strided.dims[0], src, dst);
+        ConvertRow<Conversion::kF32ToBF16>(strided.dims[0], src, dst);
         break;
       case Conversion::kBF16ToF32:
-        ConvertRow<ToFloat>(strided.dims[0], src, dst);
+        ConvertRow<Conversion::kBF16ToF32>(strided.dims[0], src, dst);
         break;
     }
     int d = 1;

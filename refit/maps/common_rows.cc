@@ -14,7 +14,6 @@
 namespace weight_sync::refit {
 namespace {
 
-bool Always(const ModelConfig&, const CheckpointForm&, int64_t) { return true; }
 bool Untied(const ModelConfig& config, const CheckpointForm&, int64_t) {
   return !config.tie_word_embeddings;
 }
@@ -32,19 +31,6 @@ bool HasDenseMlp(const ModelConfig& config, const CheckpointForm&, int64_t layer
 }
 bool HasMlpBias(const ModelConfig& config, const CheckpointForm&, int64_t) {
   return config.model_type == "llama" && config.mlp_bias;
-}
-
-}  // namespace
-
-std::vector<std::string> CommonLayouts() { return {"hf", "hf-fused", "tunix", "maxtext"}; }
-
-AxisSizes CommonSizes(const ModelConfig& config) {
-  return {{"v", config.vocab_size},
-          {"h", config.hidden_size},
-          {"n", config.num_attention_heads},
-          {"k", config.num_key_value_heads},
-          {"d", config.head_dim},
-          {"f", config.intermediate_size}};
 }
 
 RowGroup EmbeddingRows() {
@@ -139,6 +125,36 @@ RowGroup PostAttentionNormRow() {
             {"params-decoder-layers_{i}-post_self_attention_layer_norm-scale", "h"}}}};
 }
 
+std::vector<RowGroup> FinalRows() {
+  return {
+      {Always,
+       /*each_layer=*/false,
+       {{{"model.norm.weight", "h"},
+         kSameAsHf,
+         {"final_norm.w", "h"},
+         {"params-decoder-decoder_norm-scale", "h"}}}},
+      {Untied,
+       /*each_layer=*/false,
+       {{{"lm_head.weight", "v h"},
+         kSameAsHf,
+         {"lm_head.w", "h v"},
+         {"params-decoder-logits_dense-kernel", "h v+"}}}},
+  };
+}
+
+}  // namespace
+
+std::vector<std::string> CommonLayouts() { return {"hf", "hf-fused", "tunix", "maxtext"}; }
+
+AxisSizes CommonSizes(const ModelConfig& config) {
+  return {{"v", config.vocab_size},
+          {"h", config.hidden_size},
+          {"n", config.num_attention_heads},
+          {"k", config.num_key_value_heads},
+          {"d", config.head_dim},
+          {"f", config.intermediate_size}};
+}
+
 std::vector<RowGroup> DenseMlpRows() {
   return {
       {HasDenseMlp,
@@ -167,21 +183,16 @@ std::vector<RowGroup> DenseMlpRows() {
   };
 }
 
-std::vector<RowGroup> FinalRows() {
-  return {
-      {Always,
-       /*each_layer=*/false,
-       {{{"model.norm.weight", "h"},
-         kSameAsHf,
-         {"final_norm.w", "h"},
-         {"params-decoder-decoder_norm-scale", "h"}}}},
-      {Untied,
-       /*each_layer=*/false,
-       {{{"lm_head.weight", "v h"},
-         kSameAsHf,
-         {"lm_head.w", "h v"},
-         {"params-decoder-logits_dense-kernel", "h v+"}}}},
+std::vector<RowGroup> DecoderRows(const std::vector<RowGroup>& mlp) {
+  std::vector<RowGroup> groups = {EmbeddingRows()};
+  const auto add = [&groups](const std::vector<RowGroup>& more) {
+    groups.insert(groups.end(), more.begin(), more.end());
   };
+  add(AttentionRows());
+  groups.push_back(PostAttentionNormRow());
+  add(mlp);
+  add(FinalRows());
+  return groups;
 }
 
 std::string InsertDimensions(const std::string& axes, int at, const std::string& dims) {

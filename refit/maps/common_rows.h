@@ -26,14 +26,11 @@ std::vector<std::string> CommonLayouts();
 // v, h, n, k, d, f.
 AxisSizes CommonSizes(const ModelConfig& config);
 
-RowGroup EmbeddingRows();
-// Input norm and attention, with biases and per-head norms where the model has them.
-std::vector<RowGroup> AttentionRows();
-RowGroup PostAttentionNormRow();
+// The whole decoder: embedding; in each layer input norm and attention, with biases and per-head
+// norms where the model has them, the norm after it, the groups `mlp`; final norm and head.
+std::vector<RowGroup> DecoderRows(const std::vector<RowGroup>& mlp);
 // gate, up, down of the layers without experts.
 std::vector<RowGroup> DenseMlpRows();
-// Final norm, and the head, tied or not.
-std::vector<RowGroup> FinalRows();
 
 // MaxText's stack of equal layers: `layers_{i}-` becomes `layers-`, with {i} at the scan axis.
 Place ScannedEqualLayers(const ModelConfig& config, const LayoutOptions& layout, int64_t layer,

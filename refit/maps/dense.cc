@@ -3,8 +3,6 @@
 
 #include "refit/maps/dense.h"
 
-#include <vector>
-
 #include "absl/status/status.h"
 #include "refit/maps/common_rows.h"
 
@@ -20,18 +18,6 @@ absl::Status Check(const ModelConfig& config, const LayoutOptions& layout) {
   return layout.scanned ? CheckScanOfEqualLayers(layout) : absl::OkStatus();
 }
 
-std::vector<RowGroup> Groups() {
-  std::vector<RowGroup> groups = {EmbeddingRows()};
-  const auto add = [&groups](const std::vector<RowGroup>& more) {
-    groups.insert(groups.end(), more.begin(), more.end());
-  };
-  add(AttentionRows());
-  add({PostAttentionNormRow()});
-  add(DenseMlpRows());
-  add(FinalRows());
-  return groups;
-}
-
 }  // namespace
 
 const Family& DenseFamily() {
@@ -40,9 +26,10 @@ const Family& DenseFamily() {
       {"llama", "qwen2", "qwen3"},
       CommonLayouts(),
       [](const ModelConfig& config, int64_t) { return CommonSizes(config); },
-      Groups(),
+      DecoderRows(DenseMlpRows()),
       /*passthrough=*/{},
       Check,
+      /*scanned_layout=*/"maxtext",
       ScannedEqualLayers,
   };
   return *family;

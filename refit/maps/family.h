@@ -64,6 +64,9 @@ using Row = std::vector<Place>;
 inline const Place kSameAsHf = {"=", ""};
 inline const Place kAbsent = {"", ""};
 
+// For RowGroup::when.
+inline bool Always(const ModelConfig&, const CheckpointForm&, int64_t) { return true; }
+
 // Rows that exist together.
 struct RowGroup {
   // Whether the rows exist; asked for each layer where `each_layer`, else once with layer -1.
@@ -84,7 +87,9 @@ struct Family {
   std::vector<std::string> passthrough;
   // Why this model cannot be refitted exactly in this layout; OK when it can.
   std::function<absl::Status(const ModelConfig&, const LayoutOptions&)> check;
-  // The place of a parameter when its layers are scanned; unset: this family knows no scanning.
+  // The layout that has a scanned form, if one has, and the place of a parameter there when its
+  // layers are scanned.
+  std::string scanned_layout;
   std::function<Place(const ModelConfig&, const LayoutOptions&, int64_t layer, const Place&)>
       scanned_place;
   // In a tied model the first HF tensor repeats the second: written only where the checkpoint has

@@ -51,7 +51,6 @@ AxisSizes Sizes(const ModelConfig& config, int64_t layer) {
   return sizes;
 }
 
-bool Always(const ModelConfig&, const CheckpointForm&, int64_t) { return true; }
 bool PerLayerInput(const ModelConfig& config, const CheckpointForm&, int64_t) {
   return config.hidden_size_per_layer_input > 0;
 }
@@ -270,6 +269,7 @@ const Family& Gemma4Family() {
       Groups(),
       {"model.vision_tower.", "model.audio_tower.", "model.embed_vision.", "model.embed_audio."},
       Check,
+      /*scanned_layout=*/"",
       /*scanned_place=*/nullptr,
   };
   return *family;

@@ -4,8 +4,10 @@
 // The layout cases of tree_check.h.
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/log/log.h"
 #include "absl/strings/str_cat.h"
 #include "refit/maps/tree_check.h"
 #include "refit/testing/family_trees.h"
@@ -96,6 +98,13 @@ std::vector<LayoutCase> LayoutCases(const ModelSpec& m) {
     }
   }
   return cases;
+}
+
+LayoutCase PlainCase(const ModelSpec& model, const std::string& layout) {
+  for (LayoutCase& c : LayoutCases(model)) {
+    if (c.layout.name == layout && c.target == "hf" && !c.layout.scanned) return std::move(c);
+  }
+  LOG(FATAL) << "the model has no layout '" << layout << "'";
 }
 
 }  // namespace weight_sync::refit::testing

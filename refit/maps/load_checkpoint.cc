@@ -23,7 +23,7 @@ absl::Status CheckTiedHead(const WeightMap& map, const Checkpoint& checkpoint) {
   const NamedTensor* const head = checkpoint.Find(map.tied_head());
   const NamedTensor* const original = checkpoint.Find(map.tied_to());
   if (head == nullptr || original == nullptr) return absl::OkStatus();
-  if (TensorDigest("", head->tensor) == TensorDigest("", original->tensor)) return absl::OkStatus();
+  if (SameValues(head->tensor, original->tensor)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("the model is tied, and '", map.tied_head(),
                                                  "' of the checkpoint differs from '",
                                                  map.tied_to(), "'"));
@@ -44,11 +44,10 @@ absl::StatusOr<std::vector<TensorView>> FindTensors(const WeightMap& map,
       views.push_back(held->tensor);
     }
   }
-  if (missing.empty() && shape.empty()) return views;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the checkpoint is not that of family '", map.family(), "': tensors ",
-      missing.empty() ? "" : missing.ToString(), missing.empty() || shape.empty() ? "" : "; ",
-      shape.empty() ? "" : shape.ToString()));
+  const std::string found = JoinDifferences({&missing, &shape});
+  if (found.empty()) return views;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the checkpoint is not that of family '", map.family(), "': tensors ", found));
 }
 
 // What is loaded must come out again as it was, so rounding is not for loaders.

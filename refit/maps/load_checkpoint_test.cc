@@ -43,11 +43,7 @@ class LoadCheckpointTest : public ::testing::Test {
     model_ = TinyModel(model);
     bytes_.clear();
     arrays_.clear();
-    for (const LayoutCase& c : testing::LayoutCases(model_)) {
-      if (c.layout.name != layout || c.target != "hf" || c.layout.scanned) continue;
-      case_ = c;
-      break;
-    }
+    case_ = testing::PlainCase(model_, layout);
     auto written = CheckedModel::Write(model_, case_, stored);
     ASSERT_THAT(written, IsOk());
     written_.emplace(*std::move(written));

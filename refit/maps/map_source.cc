@@ -4,7 +4,6 @@
 #include "refit/maps/map_source.h"
 
 #include <array>
-#include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -21,27 +20,14 @@
 namespace weight_sync::refit {
 namespace {
 
-// One element as the HF tensor has it.
-void ReadElement(const std::byte* src, int64_t src_bytes, Conversion conversion, std::byte* dst) {
-  if (conversion == Conversion::kNone) {
-    std::memcpy(dst, src, static_cast<size_t>(src_bytes));
-  } else if (conversion == Conversion::kF32ToBF16) {
-    float value;
-    std::memcpy(&value, src, sizeof(value));
-    const uint16_t rounded = FloatToBFloat16(value);
-    std::memcpy(dst, &rounded, sizeof(rounded));
-  } else {
-    uint16_t value;
-    std::memcpy(&value, src, sizeof(value));
-    const float wide = BFloat16ToFloat(value);
-    std::memcpy(dst, &wide, sizeof(wide));
-  }
-}
-
-// Walks a region an element at a time, in the row-major order of its A side.
-class RegionWalk {
+// Reads a region an element at a time, in the row-major order of its A side.
+class RegionReader {
  public:
-  RegionWalk(const Region& region, const Shape& a, const TensorView& b) : region_(region) {
+  RegionReader(const Region& region, const Shape& a, const TensorView& b, Conversion conversion)
+      : region_(region),
+        data_(b.data()),
+        element_(StorageElementBytes(b.dtype())),
+        conversion_(conversion) {
     std::array<int64_t, Shape::kMaxRank> a_stride = {};
     int64_t stride = 1;
     for (int dim = a.rank() - 1; dim >= 0; --dim) {
@@ -59,10 +45,12 @@ class RegionWalk {
     }
   }
 
-  int64_t a() const { return a_; }  // element of A, row-major
-  int64_t b() const { return b_; }  // elements from B's first in memory
+  int64_t num_elements() const { return region_.num_elements(); }
+  // Where the next element lies in A, row-major.
+  int64_t place() const { return a_; }
 
-  void Next() {
+  void Read(std::byte* dst) {
+    ConvertElement(conversion_, data_ + b_ * element_, element_, dst);
     for (int axis = region_.axes - 1; axis >= 0; --axis) {
       const size_t i = static_cast<size_t>(axis);
       a_ += a_step_[i];
@@ -76,8 +64,11 @@ class RegionWalk {
 
  private:
   const Region& region_;
+  const std::byte* const data_;
+  const int64_t element_;  // bytes, of B
+  const Conversion conversion_;
   int64_t a_ = 0;
-  int64_t b_ = 0;
+  int64_t b_ = 0;  // elements from B's first in memory
   std::array<int64_t, Region::kMaxAxes> a_step_ = {};
   std::array<int64_t, Region::kMaxAxes> b_step_ = {};
   std::array<int64_t, Region::kMaxAxes> index_ = {};
@@ -154,30 +145,25 @@ absl::StatusOr<base::Digest128> MapSource::ReferenceDigest(int tensor) const {
   const int passed = passed_[static_cast<size_t>(tensor)];
   if (passed >= 0) return TensorDigest(spec.name, views_[static_cast<size_t>(passed)]);
 
-  const absl::Span<const WeightMap::MappedRegion> regions = map_.regions(tensor);
-  const int64_t element = StorageElementBytes(spec.dtype);
-  if (regions.size() == 1) {  // all of the tensor, so in its order
-    const TensorView& view = views_[static_cast<size_t>(regions[0].trainer)];
+  std::vector<RegionReader> readers;
+  for (const WeightMap::MappedRegion& mapped : map_.regions(tensor)) {
+    const TensorView& view = views_[static_cast<size_t>(mapped.trainer)];
     WS_ASSIGN_OR_RETURN(const Conversion conversion, ConversionBetween(view.dtype(), spec.dtype));
-    const int64_t view_element = StorageElementBytes(view.dtype());
-    RegionWalk walk(regions[0].region, spec.shape, view);
+    readers.emplace_back(mapped.region, spec.shape, view, conversion);
+  }
+  const int64_t element = StorageElementBytes(spec.dtype);
+  if (readers.size() == 1) {  // all of the tensor, so in its order
     return TensorDigest(spec.name, spec.dtype, spec.shape,
                         [&](int64_t begin, int64_t end, std::byte* dst) {
-                          for (int64_t i = begin; i < end; ++i, walk.Next()) {
-                            ReadElement(view.data() + walk.b() * view_element, view_element,
-                                        conversion, dst + (i - begin) * element);
+                          for (int64_t i = begin; i < end; ++i, dst += element) {
+                            readers[0].Read(dst);
                           }
                         });
   }
   std::vector<std::byte> bytes(static_cast<size_t>(spec.bytes()));
-  for (const WeightMap::MappedRegion& mapped : regions) {
-    const TensorView& view = views_[static_cast<size_t>(mapped.trainer)];
-    WS_ASSIGN_OR_RETURN(const Conversion conversion, ConversionBetween(view.dtype(), spec.dtype));
-    const int64_t view_element = StorageElementBytes(view.dtype());
-    RegionWalk walk(mapped.region, spec.shape, view);
-    for (int64_t i = 0; i < mapped.region.num_elements(); ++i, walk.Next()) {
-      ReadElement(view.data() + walk.b() * view_element, view_element, conversion,
-                  bytes.data() + walk.a() * element);
+  for (RegionReader& reader : readers) {
+    for (int64_t i = 0; i < reader.num_elements(); ++i) {
+      reader.Read(bytes.data() + reader.place() * element);
     }
   }
   return TensorDigest(spec.name, TensorView::Contiguous(bytes.data(), spec.dtype, spec.shape));

@@ -38,11 +38,7 @@ class MapSourceTest : public ::testing::Test {
  protected:
   void Make(const std::string& model, const std::string& layout) {
     const testing::ModelSpec m = TinyModel(model);
-    for (const LayoutCase& c : testing::LayoutCases(m)) {
-      if (c.layout.name != layout || c.target != "hf" || c.layout.scanned) continue;
-      case_ = c;
-      break;
-    }
+    case_ = testing::PlainCase(m, layout);
     auto written = CheckedModel::Write(m, case_, Storage::kBF16);
     ASSERT_THAT(written, IsOk());
     written_.emplace(*std::move(written));

@@ -62,15 +62,9 @@ absl::Status Check(const ModelConfig& config, const LayoutOptions& layout) {
   return layout.scanned ? CheckScanOfEqualLayers(layout) : absl::OkStatus();
 }
 
-std::vector<RowGroup> Groups() {
-  std::vector<RowGroup> groups = {EmbeddingRows()};
-  const auto add = [&groups](const std::vector<RowGroup>& more) {
-    groups.insert(groups.end(), more.begin(), more.end());
-  };
-  add(AttentionRows());
-  add({PostAttentionNormRow(), ExpertRows()});
-  add(DenseMlpRows());
-  add(FinalRows());
+std::vector<RowGroup> MlpRows() {
+  std::vector<RowGroup> groups = DenseMlpRows();
+  groups.insert(groups.begin(), ExpertRows());
   return groups;
 }
 
@@ -78,7 +72,8 @@ std::vector<RowGroup> Groups() {
 
 const Family& Qwen3MoeFamily() {
   static const Family* const family = new Family{
-      "qwen3_moe", {"qwen3_moe"}, CommonLayouts(), Sizes, Groups(), {}, Check, ScannedEqualLayers,
+      "qwen3_moe", {"qwen3_moe"}, CommonLayouts(),    Sizes, DecoderRows(MlpRows()), {},
+      Check,       "maxtext",     ScannedEqualLayers,
   };
   return *family;
 }

@@ -41,7 +41,6 @@ AxisSizes Sizes(const ModelConfig& config, int64_t) {
           {"y", config.linear_value_head_dim}};
 }
 
-bool Always(const ModelConfig&, const CheckpointForm&, int64_t) { return true; }
 bool FullAttention(const ModelConfig& config, const CheckpointForm&, int64_t layer) {
   return config.full_attention[static_cast<size_t>(layer)];
 }
@@ -198,8 +197,8 @@ Place ScannedPlace(const ModelConfig& config, const LayoutOptions& layout, int64
 
 const Family& Qwen3NextFamily() {
   static const Family* const family = new Family{
-      "qwen3_next", {"qwen3_next"}, {"hf", "hf-fused", "maxtext"}, Sizes, Groups(), {"mtp."},
-      Check,        ScannedPlace,
+      "qwen3_next", {"qwen3_next"}, {"hf", "hf-fused", "maxtext"}, Sizes, Groups(), {"mtp."}, Check,
+      "maxtext",    ScannedPlace,
   };
   return *family;
 }

@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "refit/differences.h"
 #include "refit/tensor_digest.h"
 
@@ -23,12 +22,6 @@ bool Fits(const WeightMap::TrainerTensor& tensor, const Shape& shape) {
     if (padded ? shape[dim] < tensor.shape[dim] : shape[dim] != tensor.shape[dim]) return false;
   }
   return true;
-}
-
-bool SameValues(const TensorView& a, const TensorView& b) {
-  if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
-  return (a.data() == b.data() && a.strides() == b.strides()) ||
-         TensorDigest("", a) == TensorDigest("", b);
 }
 
 }  // namespace
@@ -68,14 +61,11 @@ absl::StatusOr<std::vector<TensorView>> MatchArrays(const WeightMap& map,
       matched.push_back(*views[i]);
     }
   }
-  std::vector<std::string> parts;
-  for (const Differences* part : {&missing, &unread, &twice, &shape, &empty}) {
-    if (!part->empty()) parts.push_back(part->ToString());
-  }
-  if (!parts.empty()) {
+  const std::string found = JoinDifferences({&missing, &unread, &twice, &shape, &empty});
+  if (!found.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("the trainer's arrays are not those of family '",
                                                    map.family(), "', layout '", map.layout().name,
-                                                   "': ", absl::StrJoin(parts, "; ")));
+                                                   "': ", found));
   }
   if (head.has_value()) {
     const std::optional<int> original = map.FindTrainer(map.tied_to());

@@ -46,6 +46,9 @@ struct LayoutCase {
 // Every layout that the model's family has, with and without a manifest where both can be.
 std::vector<LayoutCase> LayoutCases(const ModelSpec& model);
 
+// The plainest of a layout: not scanned, for engines that take the published form.
+LayoutCase PlainCase(const ModelSpec& model, const std::string& layout);
+
 class CheckedModel {
  public:
   // Writes the checkpoint of the case to a file of its own, with values kBF16 or kF32.

@@ -38,7 +38,7 @@ class WeightMapBuilder {
     if (family_.check) {
       WS_RETURN_IF_ERROR(base::Prefixed(Title(), family_.check(config_, layout_)));
     }
-    if (target_ != "hf" && target_ != "hf-fused") {
+    if (!IsHfForm(target_)) {
       return absl::InvalidArgumentError(
           absl::StrCat("target '", target_, "' is neither 'hf' nor 'hf-fused'"));
     }
@@ -58,12 +58,14 @@ class WeightMapBuilder {
     NamePattern hf_name, trainer_name;
     std::optional<NamePattern> left_out;  // the published name of what the target form lacks
     std::array<bool, Shape::kMaxRank> padded = {};
-    std::optional<RegionTemplate> region;  // unless one side is absent
-    Shape hf_shape, trainer_shape;
+    RegionTemplate region;          // an absent side stands for itself
     std::vector<MapIndex> indices;  // of `region`, in its order
     bool uses_expert = false;
     size_t use;  // in rows_
   };
+
+  // Layouts of Hugging Face's own names: what engines take.
+  static bool IsHfForm(absl::string_view layout) { return layout == "hf" || layout == "hf-fused"; }
 
   std::string Title() const {
     return absl::StrCat("family '", family_.name, "', layout '", layout_.name, "'");
@@ -81,8 +83,7 @@ class WeightMapBuilder {
 
   absl::Status CheckScan() const {
     if (!layout_.scanned) return absl::OkStatus();
-    if (!family_.scanned_place || trainer_column_ == 0 || layout_.name == "hf-fused" ||
-        layout_.name == "tunix") {
+    if (layout_.name != family_.scanned_layout) {
       return absl::InvalidArgumentError(absl::StrCat(Title(), " has no scanned form"));
     }
     if (layout_.scan_axis != 0 && layout_.scan_axis != 1) {  // a norm has room for no other
@@ -119,7 +120,7 @@ class WeightMapBuilder {
   absl::Status AddGroup(size_t g, int64_t layer) {
     const RowGroup& group = family_.groups[g];
     if (group.when && !group.when(config_, form_, layer)) return absl::OkStatus();
-    WS_ASSIGN_OR_RETURN(const size_t sizes, SizesAt(layer));
+    const size_t sizes = SizesAt(layer);
     std::vector<const BoundRow*> rows;
     for (size_t r = 0; r < group.rows.size(); ++r) {
       WS_ASSIGN_OR_RETURN(const BoundRow* row, Bind(g, r, sizes, layer));
@@ -150,7 +151,7 @@ class WeightMapBuilder {
   absl::Status AddRow(const BoundRow& row, const MapIndices& indices) {
     int hf = -1, trainer = -1;
     if (!row.hf_absent) {
-      WS_ASSIGN_OR_RETURN(hf, AddHf(row.hf_name.Format(indices), row.hf_shape));
+      WS_ASSIGN_OR_RETURN(hf, AddHf(row.hf_name.Format(indices), row.region.a_shape()));
     }
     if (!row.trainer_absent) {
       WS_ASSIGN_OR_RETURN(trainer, AddTrainer(row, row.trainer_name.Format(indices)));
@@ -163,7 +164,7 @@ class WeightMapBuilder {
       values[i] = indices[static_cast<size_t>(row.indices[i])];
     }
     regions_.push_back(
-        {hf, {trainer, row.region->At(absl::MakeConstSpan(values.data(), row.indices.size()))}});
+        {hf, {trainer, row.region.At(absl::MakeConstSpan(values.data(), row.indices.size()))}});
     ++rows_[row.use].regions;
     return absl::OkStatus();
   }
@@ -174,31 +175,30 @@ class WeightMapBuilder {
 
   absl::StatusOr<int> AddHf(absl::string_view name, const Shape& shape) {
     const auto [found, added] = hf_by_name_.try_emplace(name, static_cast<int>(hf_.size()));
-    if (added) {
-      hf_.push_back({found->first, shape, config_.dtype});
-    } else if (hf_[static_cast<size_t>(found->second)].shape != shape) {
-      return absl::InternalError(absl::StrCat("rows of '", found->first, "' give it the shapes ",
-                                              hf_[static_cast<size_t>(found->second)].shape,
-                                              " and ", shape));
-    }
+    if (added) hf_.push_back({found->first, shape, config_.dtype});
+    WS_RETURN_IF_ERROR(
+        CheckAgree(found->first, hf_[static_cast<size_t>(found->second)].shape, shape));
     return found->second;
   }
 
   absl::StatusOr<int> AddTrainer(const BoundRow& row, absl::string_view name) {
     const auto [found, added] =
         trainer_by_name_.try_emplace(name, static_cast<int>(trainer_.size()));
-    if (added) {
-      trainer_.push_back({found->first, row.trainer_shape, row.padded, /*sent=*/false});
-    } else if (map_trainer(found->second).shape != row.trainer_shape) {
-      return absl::InternalError(absl::StrCat("rows of '", found->first, "' give it the shapes ",
-                                              map_trainer(found->second).shape, " and ",
-                                              row.trainer_shape));
-    }
+    const Shape& shape = row.region.b_shape();
+    if (added) trainer_.push_back({found->first, shape, row.padded, /*sent=*/false});
+    WS_RETURN_IF_ERROR(CheckAgree(found->first, map_trainer(found->second).shape, shape));
     return found->second;
   }
 
+  // All rows of a tensor have to give it one shape.
+  static absl::Status CheckAgree(const std::string& name, const Shape& first, const Shape& other) {
+    if (first == other) return absl::OkStatus();
+    return absl::InternalError(
+        absl::StrCat("rows of '", name, "' give it the shapes ", first, " and ", other));
+  }
+
   // The index of these sizes: layers of the same sizes share their bound rows.
-  absl::StatusOr<size_t> SizesAt(int64_t layer) {
+  size_t SizesAt(int64_t layer) {
     AxisSizes sizes = family_.sizes(config_, layer);
     sizes["i"] = config_.num_hidden_layers;
     sizes["block"] = std::max<int64_t>(1, config_.num_hidden_layers / layout_.scan_period);
@@ -231,7 +231,7 @@ class WeightMapBuilder {
     Place hf = PlaceOf(row, hf_column_), trainer = PlaceOf(row, trainer_column_);
     const bool hf_absent = hf.name.empty(), trainer_absent = trainer.name.empty();
     hf.name = Prefixed(hf.name);
-    if (trainer_column_ == 0 || layout_.name == "hf-fused") trainer.name = Prefixed(trainer.name);
+    if (IsHfForm(layout_.name)) trainer.name = Prefixed(trainer.name);
     if (layout_.scanned && layer >= 0 && !trainer_absent) {
       trainer = family_.scanned_place(config_, layout_, layer, trainer);
     }
@@ -273,14 +273,12 @@ class WeightMapBuilder {
     WS_ASSIGN_OR_RETURN(bound.hf_name, NamePattern::Parse(hf.name));
     WS_ASSIGN_OR_RETURN(bound.trainer_name, NamePattern::Parse(trainer.name));
     WS_ASSIGN_OR_RETURN(bound.region, RegionTemplate::Create(hf_axes, trainer_axes, sizes));
-    bound.hf_shape = bound.region->a_shape();
-    bound.trainer_shape = bound.region->b_shape();
     for (size_t dim = 0; dim < trainer_axes.dims().size(); ++dim) {
       bound.padded[dim] = trainer_axes.dims()[dim].padded;
     }
     bound.uses_expert =
         bound.hf_name.Uses(MapIndex::kExpert) || bound.trainer_name.Uses(MapIndex::kExpert);
-    for (const std::string& name : bound.region->index_names()) {
+    for (const std::string& name : bound.region.index_names()) {
       const std::optional<MapIndex> index = FindMapIndex(name);
       if (!index.has_value()) {
         return absl::InvalidArgumentError(absl::StrCat("no index is called '", name, "'"));
@@ -380,13 +378,10 @@ class WeightMapBuilder {
         from.push_back(static_cast<int>(i));
       }
     }
-    if (unknown.empty() && missing.empty() && shape.empty()) return absl::OkStatus();
-    std::vector<std::string> parts;
-    for (const Differences* part : {&unknown, &missing, &shape}) {
-      if (!part->empty()) parts.push_back(part->ToString());
-    }
+    const std::string found = JoinDifferences({&unknown, &missing, &shape});
+    if (found.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        absl::StrCat("config and checkpoint disagree; tensors ", absl::StrJoin(parts, "; ")));
+        absl::StrCat("config and checkpoint disagree; tensors ", found));
   }
 
   bool PassesThrough(absl::string_view name) const {
