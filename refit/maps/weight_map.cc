@@ -82,6 +82,10 @@ class WeightMapBuilder {
   }
 
   absl::Status CheckScan() const {
+    if (layout_.scan_period < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(Title(), ": scan_period is ", layout_.scan_period, ", below 1"));
+    }
     if (!layout_.scanned) return absl::OkStatus();
     if (layout_.name != family_.scanned_layout) {
       return absl::InvalidArgumentError(absl::StrCat(Title(), " has no scanned form"));
@@ -89,10 +93,6 @@ class WeightMapBuilder {
     if (layout_.scan_axis != 0 && layout_.scan_axis != 1) {  // a norm has room for no other
       return absl::InvalidArgumentError(
           absl::StrCat(Title(), ": scan_axis is ", layout_.scan_axis, ", neither 0 nor 1"));
-    }
-    if (layout_.scan_period < 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(Title(), ": scan_period is ", layout_.scan_period, ", below 1"));
     }
     return absl::OkStatus();
   }

@@ -180,6 +180,9 @@ TEST(WeightMapTest, ScansThatDoNotFitAreRefused) {
   refused("Qwen3Tied", Scanned(2), "scan_period is 2");
   refused("Moe", Scanned(2), "scan_period is 2");
   refused("Qwen3Tied", Scanned(0), "scan_period is 0");
+  LayoutOptions unscanned = Scanned(0);
+  unscanned.scanned = false;
+  refused("Qwen3Tied", unscanned, "scan_period is 0");
   refused("Qwen3Tied", Scanned(1, 2), "scan_axis is 2");
   refused("Qwen3Tied", Scanned(1, -1), "scan_axis is -1");
   for (const char* layout : {"hf", "hf-fused", "tunix"}) {
