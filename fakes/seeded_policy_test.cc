@@ -7,6 +7,9 @@
 #include <utility>
 
 #include "absl/status/status_matchers.h"
+#include "absl/time/time.h"
+#include "base/cancel_scope.h"
+#include "base/deadline.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -48,14 +51,15 @@ TEST(SeededPolicyTest, AStepChangesEveryTensorAndTheReadGuardSeesIt) {
   ASSERT_THAT(policy, IsOk());
   auto program = (*policy)->source().Compile({});
   ASSERT_THAT(program, IsOk());
-  auto guard = (*program)->Begin(0);
+  const base::CancelScope scope(base::Deadline::After(absl::Seconds(60)));
+  auto guard = (*program)->Begin(0, scope);
   ASSERT_THAT(guard, IsOk());
-  EXPECT_TRUE(guard->Unchanged());
+  EXPECT_THAT(guard->Unchanged(), IsOk());
   const base::Digest128 a = DigestOfTensor(**policy, 0), b = DigestOfTensor(**policy, 1);
   (*policy)->Step();
   EXPECT_NE(DigestOfTensor(**policy, 0), a);
   EXPECT_NE(DigestOfTensor(**policy, 1), b);
-  EXPECT_FALSE(guard->Unchanged());
+  EXPECT_THAT(guard->Unchanged(), StatusIs(absl::StatusCode::kAborted));
 }
 
 TEST(SeededPolicyTest, StartsFromGivenParameters) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/cancel_scope.h"
 
 namespace weight_sync::refit {
 namespace {
@@ -21,7 +22,9 @@ class BucketProgram : public Program {
         bucket_bytes_(std::move(bucket_bytes)),
         gate_(gate) {}
 
-  absl::StatusOr<ReadGuard> Begin(Version) override { return gate_->Read(); }
+  absl::StatusOr<ReadGuard> Begin(Version, const base::CancelScope&) override {
+    return gate_->Read();
+  }
 
   absl::StatusOr<Event> Fill(int bucket, const DeviceSpan& dst, Stream&) override {
     if (bucket < 0 || bucket >= copies_.buckets()) {

@@ -16,6 +16,9 @@
 #include "absl/status/status_matchers.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/cancel_scope.h"
+#include "base/deadline.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "refit/device/device.h"
@@ -74,7 +77,8 @@ void ExpectRefitIsExact(const std::vector<RandomTensor>& tensors, const Geometry
   for (const TensorSpec& spec : info.tensors()) {
     table.emplace_back(static_cast<size_t>(spec.bytes()), kPoison);
   }
-  const auto guard = (*program)->Begin(1);
+  const base::CancelScope scope(base::Deadline::After(absl::Seconds(60)));
+  const auto guard = (*program)->Begin(1, scope);
   ASSERT_THAT(guard, IsOk());
   Stream stream = Stream::Host();
   for (size_t b = 0; b < buckets->size(); ++b) {
@@ -95,7 +99,7 @@ void ExpectRefitIsExact(const std::vector<RandomTensor>& tensors, const Geometry
     }
     ASSERT_EQ(outside, std::vector<std::byte>(slot.size(), kPoison)) << "bucket " << b;
   }
-  EXPECT_TRUE(guard->Unchanged());
+  EXPECT_THAT(guard->Unchanged(), IsOk());
 
   for (int t = 0; t < info.size(); ++t) {
     const RandomTensor& tensor = tensors[static_cast<size_t>(t)];
@@ -204,14 +208,15 @@ TEST(HfSourceTest, StepThatOverlapsASyncIsTold) {
   ASSERT_THAT(source, IsOk());
   auto program = (*source)->Compile({});
   ASSERT_THAT(program, IsOk());
-  const auto guard = (*program)->Begin(1);
+  const base::CancelScope scope(base::Deadline::After(absl::Seconds(60)));
+  const auto guard = (*program)->Begin(1, scope);
   ASSERT_THAT(guard, IsOk());
   {
     StepGate::Step step(gate);
-    EXPECT_FALSE(guard->Unchanged());
-    EXPECT_THAT((*program)->Begin(2).status(), StatusIs(absl::StatusCode::kAborted));
+    EXPECT_THAT(guard->Unchanged(), StatusIs(absl::StatusCode::kAborted));
+    EXPECT_THAT((*program)->Begin(2, scope).status(), StatusIs(absl::StatusCode::kAborted));
   }
-  EXPECT_THAT((*program)->Begin(2), IsOk());
+  EXPECT_THAT((*program)->Begin(2, scope), IsOk());
 }
 
 TEST(HfSourceTest, BadParametersAreRefusedByName) {

@@ -4,39 +4,58 @@
 // StepGate and ReadGuard: an optimizer step that overlaps a sync must make that sync fail. Bytes
 // from two steps agree with their own digest and are still wrong, so only the source can tell.
 //
-// The trainer holds a StepGate beside its parameters and opens a StepGate::Step around everything
-// that writes them. A sync takes a ReadGuard first and asks Unchanged() before it publishes: false
-// if any step began in between. Nobody waits: the step goes on, the sync fails, and the next one
-// carries the new weights. All methods are thread-safe; a guard must not outlive its gate.
+// The trainer holds a StepGate beside its parameters and opens a Step around everything that writes
+// them. A sync takes a ReadGuard first, and asks Unchanged() before it publishes. A step has the
+// choice:
+//
+//   Step step(gate)                       goes on at once. A sync that is reading fails, and the next
+//                                         one carries the new weights
+//   Step::AfterSyncs(gate, deadline)      waits until no sync reads, and fails none
+//
+// All methods are thread-safe; a guard must not outlive its gate, nor a step.
 //
 //   StepGate gate;
 //   { StepGate::Step step(gate); optimizer.step(); }              // trainer
 //   WS_ASSIGN_OR_RETURN(ReadGuard guard, gate.Read());            // sync: begin
-//   if (!guard.Unchanged()) return absl::AbortedError("...");     // sync: before publishing
+//   WS_RETURN_IF_ERROR(guard.Unchanged());                        // sync: before publishing
 
 #ifndef WEIGHT_SYNC_REFIT_READ_GUARD_H_
 #define WEIGHT_SYNC_REFIT_READ_GUARD_H_
 
-#include <atomic>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "base/deadline.h"
 
 namespace weight_sync::refit {
 
-class StepGate;
-
+// One sync's reading of the parameters; it ends with the guard.
 class ReadGuard {
  public:
-  bool Unchanged() const;
+  // What a source does while it is read.
+  class Reading {
+   public:
+    virtual ~Reading() = default;
+    virtual absl::Status Unchanged() = 0;
+    virtual bool blocks_trainer() const { return true; }
+  };
+
+  explicit ReadGuard(std::unique_ptr<Reading> reading) : reading_(std::move(reading)) {}
+
+  // Aborted when what was read may be of two versions: a step began meanwhile. Where several ranks
+  // hold the parameters, each of them asks, and the answer is that of all.
+  absl::Status Unchanged() const { return reading_->Unchanged(); }
+
+  // Whether a step would be a failure, or wait: not when a copy of the parameters is read.
+  bool blocks_trainer() const { return reading_->blocks_trainer(); }
 
  private:
-  friend class StepGate;
-  ReadGuard(const StepGate* gate, uint64_t seen) : gate_(gate), seen_(seen) {}
-
-  const StepGate* gate_;
-  uint64_t seen_;
+  std::unique_ptr<Reading> reading_;
 };
 
 class StepGate {
@@ -48,35 +67,34 @@ class StepGate {
   // Open while the parameters are written. Steps may nest and overlap.
   class Step {
    public:
-    explicit Step(StepGate& gate) : gate_(gate) {
-      gate_.open_.fetch_add(1);
-      gate_.begun_.fetch_add(1);
-    }
-    Step(const Step&) = delete;
-    Step& operator=(const Step&) = delete;
-    ~Step() { gate_.open_.fetch_sub(1); }
+    explicit Step(StepGate& gate);
+    // DeadlineExceeded when a sync was still reading.
+    static absl::StatusOr<Step> AfterSyncs(StepGate& gate, const base::Deadline& deadline);
+
+    Step(Step&& other) noexcept : gate_(std::exchange(other.gate_, nullptr)) {}
+    Step& operator=(Step&&) = delete;
+    ~Step();
 
    private:
-    StepGate& gate_;
+    struct IsOpen {};
+    Step(StepGate* gate, IsOpen) : gate_(gate) {}
+
+    StepGate* gate_;
   };
 
   // Aborted while a step is open.
-  absl::StatusOr<ReadGuard> Read() const {
-    const uint64_t seen = begun_.load();
-    if (open_.load() != 0) {
-      return absl::AbortedError("an optimizer step is writing the parameters; sync between steps");
-    }
-    return ReadGuard(this, seen);
-  }
+  absl::StatusOr<ReadGuard> Read() const;
 
  private:
-  friend class ReadGuard;
+  class GateReading;
 
-  std::atomic<uint64_t> begun_{0};
-  std::atomic<int64_t> open_{0};
+  void Open() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable absl::Mutex mutex_;
+  uint64_t begun_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t open_ ABSL_GUARDED_BY(mutex_) = 0;
+  mutable int64_t readers_ ABSL_GUARDED_BY(mutex_) = 0;
 };
-
-inline bool ReadGuard::Unchanged() const { return gate_->begun_.load() == seen_; }
 
 }  // namespace weight_sync::refit
 

@@ -7,12 +7,15 @@
 #include <cstdint>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/status/status_matchers.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/deadline.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -23,6 +26,10 @@ using ::absl_testing::IsOk;
 using ::absl_testing::StatusIs;
 using ::testing::HasSubstr;
 
+auto StepOverlapped() {
+  return StatusIs(absl::StatusCode::kAborted, HasSubstr("overlapped the sync"));
+}
+
 auto StepIsOpen() { return StatusIs(absl::StatusCode::kAborted, HasSubstr("optimizer step")); }
 
 TEST(ReadGuardTest, UnchangedWithoutAStep) {
@@ -32,8 +39,8 @@ TEST(ReadGuardTest, UnchangedWithoutAStep) {
   }
   const absl::StatusOr<ReadGuard> guard = gate.Read();
   ASSERT_THAT(guard, IsOk());
-  EXPECT_TRUE(guard->Unchanged());
-  EXPECT_TRUE(guard->Unchanged());
+  EXPECT_THAT(guard->Unchanged(), IsOk());
+  EXPECT_THAT(guard->Unchanged(), IsOk());
 }
 
 TEST(ReadGuardTest, StepDuringAReadIsSeenWhileOpenAndForeverAfter) {
@@ -42,14 +49,14 @@ TEST(ReadGuardTest, StepDuringAReadIsSeenWhileOpenAndForeverAfter) {
   ASSERT_THAT(guard, IsOk());
   {
     StepGate::Step step(gate);
-    EXPECT_FALSE(guard->Unchanged());
+    EXPECT_THAT(guard->Unchanged(), StepOverlapped());
   }
-  EXPECT_FALSE(guard->Unchanged());
+  EXPECT_THAT(guard->Unchanged(), StepOverlapped());
   // The next read starts anew, and its guard is another one.
   const absl::StatusOr<ReadGuard> next = gate.Read();
   ASSERT_THAT(next, IsOk());
-  EXPECT_TRUE(next->Unchanged());
-  EXPECT_FALSE(guard->Unchanged());
+  EXPECT_THAT(next->Unchanged(), IsOk());
+  EXPECT_THAT(guard->Unchanged(), StepOverlapped());
 }
 
 TEST(ReadGuardTest, ReadDuringAStepIsAborted) {
@@ -72,7 +79,7 @@ TEST(ReadGuardTest, NestedStepsAreOneUntilTheLastEnds) {
     EXPECT_THAT(gate.Read().status(), StepIsOpen());
   }
   EXPECT_THAT(gate.Read(), IsOk());
-  EXPECT_FALSE(guard->Unchanged());
+  EXPECT_THAT(guard->Unchanged(), StepOverlapped());
 }
 
 TEST(ReadGuardTest, StepsMayOverlapWithoutNesting) {
@@ -89,11 +96,50 @@ TEST(ReadGuardTest, ManyGuardsAtOnce) {
   StepGate gate;
   const absl::StatusOr<ReadGuard> a = gate.Read();
   const absl::StatusOr<ReadGuard> b = gate.Read();
-  EXPECT_TRUE(a->Unchanged() && b->Unchanged());
+  EXPECT_THAT(a->Unchanged(), IsOk());
+  EXPECT_THAT(b->Unchanged(), IsOk());
   {
     StepGate::Step step(gate);
   }
-  EXPECT_FALSE(a->Unchanged() || b->Unchanged());
+  EXPECT_THAT(a->Unchanged(), StepOverlapped());
+  EXPECT_THAT(b->Unchanged(), StepOverlapped());
+}
+
+TEST(ReadGuardTest, AStepThatWaitsForSyncsFailsNoneAndIsSeenByTheNext) {
+  StepGate gate;
+  absl::StatusOr<ReadGuard> guard = gate.Read();
+  ASSERT_THAT(guard, IsOk());
+  EXPECT_TRUE(guard->blocks_trainer());
+  std::atomic<bool> stepping{false};
+  std::thread trainer([&] {
+    const auto step = StepGate::Step::AfterSyncs(gate, base::Deadline::After(absl::Seconds(60)));
+    stepping.store(true);
+    EXPECT_THAT(step, IsOk());
+  });
+  EXPECT_THAT(guard->Unchanged(), IsOk());
+  EXPECT_FALSE(stepping.load());
+  guard = absl::UnknownError("released");
+  trainer.join();
+  EXPECT_THAT(gate.Read(), IsOk());
+}
+
+TEST(ReadGuardTest, AStepThatWaitedTooLongIsNotOpen) {
+  StepGate gate;
+  const absl::StatusOr<ReadGuard> guard = gate.Read();
+  EXPECT_THAT(StepGate::Step::AfterSyncs(gate, base::Deadline::After(absl::ZeroDuration())),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("optimizer step waiting")));
+  EXPECT_THAT(guard->Unchanged(), IsOk());
+  EXPECT_THAT(gate.Read(), IsOk());
+}
+
+TEST(ReadGuardTest, AMovedStepIsOneStep) {
+  StepGate gate;
+  {
+    StepGate::Step step(gate);
+    const StepGate::Step moved(std::move(step));
+    EXPECT_THAT(gate.Read().status(), StepIsOpen());
+  }
+  EXPECT_THAT(gate.Read(), IsOk());
 }
 
 // What a guard calls unchanged was never two steps' values mixed.
@@ -121,7 +167,7 @@ TEST(ReadGuardTest, GuardedReadsOfAWritingThreadAreNeverTorn) {
       continue;
     }
     for (size_t i = 0; i < copy.size(); ++i) copy[i] = parameters[i].load();
-    if (!guard->Unchanged()) continue;
+    if (!guard->Unchanged().ok()) continue;
     ++unchanged;
     for (const int64_t value : copy) ASSERT_EQ(value, copy[0]);
   }

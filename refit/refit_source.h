@@ -14,13 +14,13 @@
 //
 //   WS_ASSIGN_OR_RETURN(std::vector<Bucket> buckets, Pack(source.info(), geometry));
 //   WS_ASSIGN_OR_RETURN(std::unique_ptr<Program> program, source.Compile(buckets));
-//   WS_ASSIGN_OR_RETURN(ReadGuard guard, program->Begin(version));
+//   WS_ASSIGN_OR_RETURN(ReadGuard guard, program->Begin(version, scope));
 //   for (int b = 0; b < static_cast<int>(buckets.size()); ++b) {
 //     WS_ASSIGN_OR_RETURN(Event filled, program->Fill(b, slot, stream));
 //     WS_RETURN_IF_ERROR(filled.Wait(deadline));
 //     Send(slot, buckets[b].bytes);
 //   }
-//   if (!guard.Unchanged()) return absl::AbortedError("an optimizer step overlapped the sync");
+//   WS_RETURN_IF_ERROR(guard.Unchanged());
 
 #ifndef WEIGHT_SYNC_REFIT_REFIT_SOURCE_H_
 #define WEIGHT_SYNC_REFIT_REFIT_SOURCE_H_
@@ -29,6 +29,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/cancel_scope.h"
 #include "base/digest.h"
 #include "refit/device/device.h"
 #include "refit/packing/bucket.h"
@@ -42,8 +43,9 @@ class Program {
  public:
   virtual ~Program() = default;
 
-  // Opens a sync of this version. Aborted while an optimizer step is writing.
-  virtual absl::StatusOr<ReadGuard> Begin(Version version) = 0;
+  // Opens a sync of this version, which ends with the guard. Aborted while an optimizer step is
+  // writing. Whatever the sync waits for ends by `scope`, which must outlive the guard.
+  virtual absl::StatusOr<ReadGuard> Begin(Version version, const base::CancelScope& scope) = 0;
 
   // Puts the bucket's pieces at their places in `dst`, which must hold the bucket's bytes; padding
   // between pieces keeps what it held. The bytes are there once the event is done.

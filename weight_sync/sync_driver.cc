@@ -47,12 +47,10 @@ class Sync {
     const absl::Status verified = Verify();
     // Asked after the verification, which reads the parameters too, and before its verdict: a step
     // in between explains any difference.
-    if (job_.checks.read_guard() && !guard_->Unchanged()) {
-      return absl::AbortedError(
-          "an optimizer step overlapped the sync, so its bytes are of two versions; nothing was "
-          "published");
+    if (job_.checks.read_guard()) {
+      WS_RETURN_IF_ERROR(base::Prefixed("nothing was published", guard_->Unchanged()));
     }
-    result_.report.trainer_blocked_seconds = SecondsSince(trainer_blocked_);
+    ReleaseTrainer();
     WS_RETURN_IF_ERROR(verified);
     WS_RETURN_IF_ERROR(scope_.Check("before publishing"));
     WS_RETURN_IF_ERROR(base::Prefixed("publishing", job_.generation->Finish(job_.version, scope_)));
@@ -72,12 +70,24 @@ class Sync {
       engine_may_be_paused_ = !absl::IsUnavailable(begun);
       if (!begun.ok()) scope_.Cancel(base::Prefixed("pausing the engine", begun));
     });
-    absl::StatusOr<refit::ReadGuard> guard = job_.program->Begin(job_.version);
+    absl::StatusOr<refit::ReadGuard> guard = job_.program->Begin(job_.version, scope_);
     if (!guard.ok()) scope_.Cancel(base::Prefixed("reading the parameters", guard.status()));
     engine.join();
     WS_RETURN_IF_ERROR(scope_.Check("pausing the engine"));
-    guard_ = *guard;
+    guard_ = *std::move(guard);
+    if (!guard_->blocks_trainer()) {
+      result_.report.trainer_blocked_seconds = SecondsSince(trainer_blocked_);
+    }
     return absl::OkStatus();
+  }
+
+  // From here on the parameters are not read.
+  void ReleaseTrainer() {
+    if (!guard_.has_value()) return;
+    if (guard_->blocks_trainer()) {
+      result_.report.trainer_blocked_seconds = SecondsSince(trainer_blocked_);
+    }
+    guard_.reset();
   }
 
   absl::Status Transfer() {
@@ -140,6 +150,7 @@ class Sync {
 
   // Returns the cause, or what the far end ran into first.
   absl::Status CleanUp(absl::Status cause) {
+    ReleaseTrainer();
     const base::CancelScope scope(base::Deadline::After(job_.cleanup_timeout));
     if (unpublished_) {
       const absl::Status far_end = job_.link->Abort(cause, scope);

@@ -71,7 +71,8 @@ class MockGeneration : public Generation {
 
 class MockProgram : public refit::Program {
  public:
-  MOCK_METHOD(absl::StatusOr<refit::ReadGuard>, Begin, (refit::Version), (override));
+  MOCK_METHOD(absl::StatusOr<refit::ReadGuard>, Begin, (refit::Version, const base::CancelScope&),
+              (override));
   MOCK_METHOD(absl::StatusOr<refit::Event>, Fill, (int, const refit::DeviceSpan&, refit::Stream&),
               (override));
 };
@@ -151,12 +152,12 @@ class SyncDriverTest : public ::testing::Test {
         EXPECT_CALL(generation_, Begin(::testing::Field(&UpdateOptions::version, kVersion), _))
             .WillOnce(Return(status("engine begin")));
     const ::testing::Expectation source =
-        EXPECT_CALL(program_, Begin(kVersion))
-            .WillOnce(
-                [this, failure = status("source begin")](auto) -> absl::StatusOr<refit::ReadGuard> {
-                  if (!failure.ok()) return failure;
-                  return gate_.Read();
-                });
+        EXPECT_CALL(program_, Begin(kVersion, _))
+            .WillOnce([this, failure = status("source begin")](
+                          auto, auto&) -> absl::StatusOr<refit::ReadGuard> {
+              if (!failure.ok()) return failure;
+              return gate_.Read();
+            });
     if (end < StepIndex("link begin")) return;
     EXPECT_CALL(link_,
                 Begin(AllOf(::testing::Field(&TransferPlan::version, kVersion),
@@ -396,9 +397,10 @@ TEST_F(SyncDriverTest, ASourceThatFailsCancelsTheEnginesBeginAndBothAreJoined) {
     ::poll(&cancelled, 1, scope.deadline().remaining_ms());
     return scope.Check("pausing");
   });
-  EXPECT_CALL(program_, Begin(kVersion)).WillOnce([](auto) -> absl::StatusOr<refit::ReadGuard> {
-    return absl::AbortedError("an optimizer step is writing");
-  });
+  EXPECT_CALL(program_, Begin(kVersion, _))
+      .WillOnce([](auto, auto&) -> absl::StatusOr<refit::ReadGuard> {
+        return absl::AbortedError("an optimizer step is writing");
+      });
   ExpectCleanupResume();
   EXPECT_THAT(Sync().status,
               StatusIs(absl::StatusCode::kAborted, AllOf(HasSubstr("reading the parameters"),
@@ -412,12 +414,13 @@ TEST_F(SyncDriverTest, AnEngineThatFailsFirstIsTheCauseAndTheSourceIsJoined) {
     engine_failed.Notify();
     return absl::InternalError("cannot pause");
   });
-  EXPECT_CALL(program_, Begin(kVersion)).WillOnce([&](auto) -> absl::StatusOr<refit::ReadGuard> {
-    engine_failed.WaitForNotification();
-    while (!scope_.cancelled()) std::this_thread::yield();
-    source_returned = true;
-    return absl::AbortedError("later, and of no interest");
-  });
+  EXPECT_CALL(program_, Begin(kVersion, _))
+      .WillOnce([&](auto, auto&) -> absl::StatusOr<refit::ReadGuard> {
+        engine_failed.WaitForNotification();
+        while (!scope_.cancelled()) std::this_thread::yield();
+        source_returned = true;
+        return absl::AbortedError("later, and of no interest");
+      });
   ExpectCleanupResume();
   EXPECT_THAT(Sync().status, StatusIs(absl::StatusCode::kInternal, HasSubstr("cannot pause")));
   EXPECT_TRUE(source_returned);

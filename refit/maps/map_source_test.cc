@@ -14,6 +14,9 @@
 #include "absl/status/status.h"
 #include "absl/status/status_matchers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/cancel_scope.h"
+#include "base/deadline.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "refit/maps/tree_check.h"
@@ -103,11 +106,12 @@ TEST_F(MapSourceTest, AStepThatOverlapsIsTold) {
   ASSERT_THAT(source, IsOk());
   auto program = (*source)->Compile({});
   ASSERT_THAT(program, IsOk());
-  const auto guard = (*program)->Begin(1);
+  const base::CancelScope scope(base::Deadline::After(absl::Seconds(60)));
+  const auto guard = (*program)->Begin(1, scope);
   ASSERT_THAT(guard, IsOk());
   StepGate::Step step(gate_);
-  EXPECT_FALSE(guard->Unchanged());
-  EXPECT_THAT((*program)->Begin(2).status(), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(guard->Unchanged(), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT((*program)->Begin(2, scope).status(), StatusIs(absl::StatusCode::kAborted));
 }
 
 TEST_F(MapSourceTest, WithoutAGate) {
