@@ -23,6 +23,7 @@ namespace weight_sync::refit {
 namespace {
 
 using ::absl_testing::IsOk;
+using ::absl_testing::IsOkAndHolds;
 using ::absl_testing::StatusIs;
 using ::testing::HasSubstr;
 using testing::MakeRandomRelation;
@@ -160,6 +161,79 @@ TEST(RegionCopyTest, BoxesInsideEveryDimensionEqualTheWhole) {
           0);
     }
   }
+}
+
+// Against the direct copy, with a source that is not row-major: the message is the same from any
+// memory, holds each byte once, and unpacks to the same box.
+TEST(RegionCopyTest, PackedAndUnpackedEqualsTheDirectCopy) {
+  std::mt19937 rng(3);
+  int apart = 0, shared = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const RandomRelation random = MakeRandomRelation(rng);
+    SCOPED_TRACE(random.a_text + " <-> " + random.b_text);
+    const RegionTemplate related = Relate(random);
+    const auto combinations = random.Combinations();
+    const std::map<std::string, int64_t>& indices = combinations[rng() % combinations.size()];
+    std::vector<int64_t> values;
+    for (const std::string& name : related.index_names()) values.push_back(indices.at(name));
+    const Region region = related.At(values);
+    Box box = Box::Whole(random.a_shape);
+    for (int dim = 0; dim < box.rank; ++dim) {
+      box.begin[dim] = static_cast<int64_t>(rng()) % random.a_shape[dim];
+      box.size[dim] = 1 + static_cast<int64_t>(rng()) % (random.a_shape[dim] - box.begin[dim]);
+    }
+    const DType from = rng() % 2 == 0 ? DType::kF32 : DType::kBF16;
+
+    // The same values row-major, and with the dimensions in reverse order in memory.
+    const std::vector<int64_t> row_major = RowMajor(random.b_shape);
+    std::vector<int64_t> reversed(row_major.size());
+    int64_t stride = 1;
+    for (int dim = 0; dim < random.b_shape.rank(); ++dim) {
+      reversed[static_cast<size_t>(dim)] = stride;
+      stride *= random.b_shape[dim];
+    }
+    const int64_t bytes = DTypeBits(from) / 8;
+    std::vector<std::byte> b(static_cast<size_t>(random.b_shape.num_elements() * bytes));
+    for (std::byte& byte : b) byte = static_cast<std::byte>(rng());
+    std::vector<std::byte> b_reversed(b.size());
+    for (int64_t i = 0; i < random.b_shape.num_elements(); ++i) {
+      int64_t rest = i, at = 0;
+      for (int dim = random.b_shape.rank() - 1; dim >= 0; --dim) {
+        at += rest % random.b_shape[dim] * reversed[static_cast<size_t>(dim)];
+        rest /= random.b_shape[dim];
+      }
+      std::memcpy(&b_reversed[static_cast<size_t>(at * bytes)], &b[static_cast<size_t>(i * bytes)],
+                  static_cast<size_t>(bytes));
+    }
+
+    const int64_t packed = PackedBytes(region, box, DType::kBF16).value();
+    const auto pack = [&](const std::vector<std::byte>& memory,
+                          const std::vector<int64_t>& strides) {
+      CopyProgram program;
+      program.StartBucket();
+      EXPECT_THAT(AppendPacked(region, {0, from, strides}, box, DType::kBF16, 6, program),
+                  IsOkAndHolds(packed));
+      std::vector<std::byte> message(static_cast<size_t>(6 + packed), kPoison);
+      program.Run(0, std::vector<const std::byte*>{memory.data()}, message.data());
+      return message;
+    };
+    const std::vector<std::byte> message = pack(b, row_major);
+    ASSERT_EQ(pack(b_reversed, reversed), message);
+
+    CopyProgram direct, unpack;
+    direct.StartBucket();
+    ASSERT_THAT(AppendRegion(region, {0, from, row_major}, box, DType::kBF16, 4, direct), IsOk());
+    unpack.StartBucket();
+    ASSERT_THAT(AppendUnpacked(region, 0, 6, box, DType::kBF16, 4, unpack), IsOkAndHolds(packed));
+    std::vector<std::byte> expected(static_cast<size_t>(4 + box.num_elements() * 2), kPoison);
+    std::vector<std::byte> got = expected;
+    direct.Run(0, std::vector<const std::byte*>{b.data()}, expected.data());
+    unpack.Run(0, std::vector<const std::byte*>{message.data()}, got.data());
+    ASSERT_EQ(got, expected);
+    ++(packed == 0 ? apart : shared);
+  }
+  EXPECT_GT(apart, 100);
+  EXPECT_GT(shared, 1000);
 }
 
 int64_t CopiesFor(const char* a, const char* b, const AxisSizes& sizes,
