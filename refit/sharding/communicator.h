@@ -6,7 +6,7 @@
 //
 // SPMD: every rank makes the same calls in the same order, rounds of
 //
-//   BeginRound, Gather, Gather, ..., EndRound
+//   BeginRound, Gather or Broadcast, ..., EndRound
 //
 // - A failure on one rank is a failure on all: whatever another rank waits for in that round returns
 //   the first one's error, with its rank. After that only BeginRound() is left, where the ranks meet
@@ -30,6 +30,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/cancel_scope.h"
 
@@ -48,12 +49,16 @@ class Communicator {
 
   // Writes this rank's message of sizes[rank] bytes, by `write`, into memory of the communicator;
   // on rank 0 it calls `read` for each other rank's message instead, once each and in any order.
-  // A rank whose size is 0 takes part as well, without a call. Rank 0's own size is 0. The sizes are
-  // the same on all ranks. A rank may be some messages ahead of rank 0.
+  // A rank whose size is 0 takes part as well, without a call. Rank 0's own size is 0. Rank 0 knows
+  // all sizes, another one at least its own. A rank may be some messages ahead of rank 0.
   using Write = absl::FunctionRef<void(absl::Span<std::byte> message)>;
   using Read = absl::FunctionRef<void(int rank, absl::Span<const std::byte> message)>;
   virtual absl::Status Gather(int64_t tag, absl::Span<const int64_t> sizes, Write write, Read read,
                               const base::CancelScope& scope) = 0;
+
+  // Rank 0's value, on every rank. Rank 0 need not wait for the others.
+  virtual absl::StatusOr<int64_t> Broadcast(int64_t tag, int64_t value,
+                                            const base::CancelScope& scope) = 0;
 
   // Meets all ranks if `mine` is OK, and is OK if all are. An error is told to the others without
   // waiting for them, and returned.
