@@ -107,18 +107,34 @@ std::vector<Interval> Indices(const Region& region, int dim) {
   return intervals;
 }
 
+// Whether the A side of a region takes every index of the dimensions from `dim` on.
+bool SpansFrom(const Region& region, int dim, const Shape& shape) {
+  for (; dim < shape.rank(); ++dim) {
+    if (region.a.begin[dim] != 0) return false;
+    int64_t spanned = 1;
+    for (int axis = region.axes - 1; axis >= 0; --axis) {
+      if (region.a.dim[axis] != dim || region.size[axis] == 1) continue;
+      if (region.a.step[axis] != spanned) return false;
+      spanned *= region.size[axis];
+    }
+    if (spanned != shape[dim]) return false;
+  }
+  return true;
+}
+
 // Whether `active`, which all hold the indices `prefix` of the dimensions before, cover the rest.
 absl::Status CheckCovers(const Shape& shape, const std::vector<const Region*>& active,
                          std::vector<int64_t>& prefix) {
   const int dim = static_cast<int>(prefix.size());
   if (active.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(Element(prefix, shape.rank()), " is written by nothing"));
+        absl::StrCat(Element(prefix, shape.rank()), " has no counterpart"));
   }
+  if (active.size() == 1 && SpansFrom(*active[0], dim, shape)) return absl::OkStatus();
   if (dim == shape.rank()) {
     if (active.size() == 1) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        absl::StrCat(Element(prefix, shape.rank()), " is written ", active.size(), " times"));
+        absl::StrCat(Element(prefix, shape.rank()), " has ", active.size(), " counterparts"));
   }
   struct Event {
     int64_t at;

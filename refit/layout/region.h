@@ -90,7 +90,7 @@ class RegionTemplate {
 };
 
 // Whether the A sides of `regions` hold every element of a tensor of this shape exactly once; if
-// not, says what is wrong: "element [3, 0] is written twice" or "... by nothing".
+// not, says what is wrong: "element [3, 0] has 2 counterparts" or "... has no counterpart".
 absl::Status CheckCoversOnce(const Shape& shape, absl::Span<const Region> regions);
 
 }  // namespace weight_sync::refit

@@ -46,7 +46,9 @@ absl::StatusOr<NamePattern> NamePattern::Parse(absl::string_view text) {
 }
 
 std::string NamePattern::Format(const MapIndices& indices) const {
-  std::string name = literals_[0];
+  std::string name;
+  name.reserve(text_.size() + 8);  // mostly enough, since braces and names of indices fall away
+  name = literals_[0];
   for (size_t i = 0; i < indices_.size(); ++i) {
     absl::StrAppend(&name, indices[static_cast<size_t>(indices_[i])], literals_[i + 1]);
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,35 @@
 #include "refit/maps/name_pattern.h"
 
 namespace weight_sync::refit {
+namespace {
+
+// Which regions each tensor has.
+class RegionsByTensor {
+ public:
+  // `tensor_of` says of each region which tensor it is of; -1: none.
+  RegionsByTensor(size_t tensors, const std::vector<int>& tensor_of) : end_(tensors + 1) {
+    for (const int tensor : tensor_of) {
+      if (tensor >= 0) ++end_[static_cast<size_t>(tensor) + 1];
+    }
+    std::partial_sum(end_.begin(), end_.end(), end_.begin());
+    regions_.resize(end_.back());
+    // Each begin moves up to its end as the tensor's regions come in.
+    for (size_t region = 0; region < tensor_of.size(); ++region) {
+      if (tensor_of[region] >= 0) regions_[end_[static_cast<size_t>(tensor_of[region])]++] = region;
+    }
+  }
+
+  absl::Span<const size_t> operator[](size_t tensor) const {
+    const size_t begin = tensor == 0 ? 0 : end_[tensor - 1];
+    return absl::MakeConstSpan(regions_).subspan(begin, end_[tensor] - begin);
+  }
+
+ private:
+  std::vector<size_t> end_;
+  std::vector<size_t> regions_;
+};
+
+}  // namespace
 
 class WeightMapBuilder {
  public:
@@ -47,8 +77,9 @@ class WeightMapBuilder {
     WS_RETURN_IF_ERROR(CheckScan());
     WS_RETURN_IF_ERROR(AddGroups());
     WS_RETURN_IF_ERROR(AddTiedHead());
-    WS_RETURN_IF_ERROR(CheckElements());
-    return Finish();
+    const RegionsByTensor by_hf = GroupByHf();
+    WS_RETURN_IF_ERROR(CheckElements(by_hf));
+    return Finish(by_hf);
   }
 
  private:
@@ -100,6 +131,12 @@ class WeightMapBuilder {
   // Layers in order, and in each the groups in order: groups of layers that follow one another are
   // walked together.
   absl::Status AddGroups() {
+    if (manifest_ != nullptr) {  // as many, but for what passes through
+      const size_t tensors = static_cast<size_t>(manifest_->tensors().size());
+      hf_.reserve(tensors);
+      hf_by_name_.reserve(tensors);
+      regions_.reserve(tensors);
+    }
     const std::vector<RowGroup>& groups = family_.groups;
     for (size_t g = 0; g < groups.size();) {
       if (!groups[g].each_layer) {
@@ -308,33 +345,64 @@ class WeightMapBuilder {
     return absl::OkStatus();
   }
 
+  RegionsByTensor GroupByHf() const {
+    std::vector<int> hf;
+    hf.reserve(regions_.size());
+    for (const auto& [tensor, mapped] : regions_) hf.push_back(tensor);
+    return RegionsByTensor(hf_.size(), hf);
+  }
+
+  RegionsByTensor GroupByTrainer() const {
+    std::vector<int> trainer;
+    trainer.reserve(regions_.size());
+    for (const auto& [hf, mapped] : regions_) {
+      trainer.push_back(hf == tied_copy_ ? -1 : mapped.trainer);
+    }
+    return RegionsByTensor(trainer_.size(), trainer);
+  }
+
   // Both ways: each side's elements are all there, once. What the trainer lacks may still pass
   // through from the source checkpoint, tensor by tensor.
-  absl::Status CheckElements() {
-    std::vector<std::vector<Region>> by_hf(hf_.size()), by_trainer(trainer_.size());
-    for (const auto& [hf, mapped] : regions_) {
-      by_hf[static_cast<size_t>(hf)].push_back(mapped.region);
-      if (hf == tied_copy_) continue;
-      by_trainer[static_cast<size_t>(mapped.trainer)].push_back(mapped.region.Inverted());
-    }
-    const auto check = [](absl::string_view side, const std::string& name, const Shape& shape,
-                          const std::vector<Region>& regions) {
-      // One region is one to one, and of this shape by its pattern.
-      if (regions.size() == 1 && regions[0].num_elements() == shape.num_elements()) {
-        return absl::OkStatus();
-      }
-      return base::Prefixed(absl::StrCat(side, " tensor '", name, "'"),
-                            CheckCoversOnce(shape, regions));
-    };
+  absl::Status CheckElements(const RegionsByTensor& by_hf) const {
+    Differences unheld("HF tensors that this layout does not hold"),
+        hf("HF tensors not written exactly once"), trainer("trainer tensors not read exactly once");
+    std::vector<Region> regions;
     for (size_t i = 0; i < hf_.size(); ++i) {
-      if (by_hf[i].empty()) continue;
-      WS_RETURN_IF_ERROR(check("HF", hf_[i].name, hf_[i].shape, by_hf[i]));
+      if (by_hf[i].empty()) {
+        if (manifest_ == nullptr) unheld.Add(hf_[i].name);
+        continue;
+      }
+      if (IsWhole(by_hf[i], hf_[i].shape)) continue;
+      regions.clear();
+      for (const size_t r : by_hf[i]) regions.push_back(regions_[r].second.region);
+      AddUnlessOnce(hf_[i].name, hf_[i].shape, regions, hf);
     }
+    const RegionsByTensor by_trainer = GroupByTrainer();
     for (size_t i = 0; i < trainer_.size(); ++i) {
-      if (!trainer_[i].sent) continue;
-      WS_RETURN_IF_ERROR(check("trainer", trainer_[i].name, trainer_[i].shape, by_trainer[i]));
+      if (!trainer_[i].sent || IsWhole(by_trainer[i], trainer_[i].shape)) continue;
+      regions.clear();
+      for (const size_t r : by_trainer[i]) regions.push_back(regions_[r].second.region.Inverted());
+      AddUnlessOnce(trainer_[i].name, trainer_[i].shape, regions, trainer);
     }
-    return absl::OkStatus();
+    const std::string found = JoinDifferences({&unheld, &hf, &trainer});
+    if (found.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        Title(), ": ", found,
+        unheld.empty() ? ""
+                       : "; what a layout does not hold passes through from the source "
+                         "checkpoint if there is a manifest of it"));
+  }
+
+  // One region is one to one, and by its pattern of the tensor's shape.
+  bool IsWhole(absl::Span<const size_t> regions, const Shape& shape) const {
+    return regions.size() == 1 &&
+           regions_[regions[0]].second.region.num_elements() == shape.num_elements();
+  }
+
+  static void AddUnlessOnce(const std::string& name, const Shape& shape,
+                            const std::vector<Region>& regions, Differences& out) {
+    const absl::Status once = CheckCoversOnce(shape, regions);
+    if (!once.ok()) out.Add(absl::StrCat("'", name, "' (", once.message(), ")"));
   }
 
   // Brings the HF tensors into the manifest's order, with its dtypes and what passes through.
@@ -389,46 +457,33 @@ class WeightMapBuilder {
                        [name](const std::string& p) { return absl::StartsWith(name, p); });
   }
 
-  absl::StatusOr<WeightMap> Finish() {
+  absl::StatusOr<WeightMap> Finish(const RegionsByTensor& by_hf) {
     std::vector<TensorSpec> ordered;
     std::vector<int> from;  // the number in hf_, or -1
     if (manifest_ != nullptr) {
       WS_RETURN_IF_ERROR(FollowManifest(ordered, from));
     } else {
-      for (size_t i = 0; i < hf_.size(); ++i) from.push_back(static_cast<int>(i));
-      ordered = hf_;
+      from.resize(hf_.size());
+      std::iota(from.begin(), from.end(), 0);
+      ordered = std::move(hf_);
     }
-
-    std::vector<int> count(hf_.size());
-    for (const auto& [hf, mapped] : regions_) ++count[static_cast<size_t>(hf)];
-    Differences unheld("that this layout does not hold");
-    std::vector<size_t> place(hf_.size());
-    std::vector<size_t> first = {0};
-    for (size_t i = 0; i < ordered.size(); ++i) {
-      const int hf = from[i];
-      first.push_back(first.back());
-      if (hf < 0) continue;
-      place[static_cast<size_t>(hf)] = first.back();
-      first.back() += static_cast<size_t>(count[static_cast<size_t>(hf)]);
-      if (count[static_cast<size_t>(hf)] == 0 && manifest_ == nullptr) unheld.Add(ordered[i].name);
-    }
-    if (!unheld.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(Title(), ": HF tensors ", unheld.ToString(),
-                       "; with a manifest of the source checkpoint they pass through from it"));
-    }
-
     WS_ASSIGN_OR_RETURN(RefitInfo info, RefitInfo::Create(std::move(ordered)));
     WeightMap map(std::move(info));
     map.family_ = family_.name;
     map.layout_ = layout_;
     map.trainer_ = std::move(trainer_);
     map.trainer_by_name_ = std::move(trainer_by_name_);
-    map.regions_.resize(regions_.size());
-    for (const auto& [hf, mapped] : regions_) {
-      map.regions_[place[static_cast<size_t>(hf)]++] = mapped;
+    map.regions_.reserve(regions_.size());
+    map.first_region_ = {0};
+    map.first_region_.reserve(from.size() + 1);
+    for (const int hf : from) {
+      if (hf >= 0) {
+        for (const size_t r : by_hf[static_cast<size_t>(hf)]) {
+          map.regions_.push_back(regions_[r].second);
+        }
+      }
+      map.first_region_.push_back(map.regions_.size());
     }
-    map.first_region_ = std::move(first);
     map.tied_head_ = tied_head_;
     map.tied_to_ = tied_to_;
     map.rows_ = std::move(rows_);

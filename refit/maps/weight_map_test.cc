@@ -10,12 +10,15 @@
 #include "absl/status/status.h"
 #include "absl/status/status_matchers.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "refit/maps/family.h"
 #include "refit/maps/manifest.h"
 #include "refit/maps/model_config.h"
 #include "refit/maps/tree_check.h"
+#include "refit/refit_info.h"
+#include "refit/tensor/dtype.h"
 #include "refit/testing/family_trees.h"
 #include "refit/testing/model_spec.h"
 
@@ -227,9 +230,10 @@ TEST(WeightMapTest, WhatALayoutDoesNotHoldIsNamedWithoutAManifest) {
   const ModelSpec m = TinyModel("LlamaBiases");
   EXPECT_THAT(
       Build(m, {"tunix"}).status(),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               AllOf(HasSubstr("'tunix'"), HasSubstr("14 that this layout does not hold"),
-                     HasSubstr("model.layers.0.self_attn.q_proj.bias"), HasSubstr("manifest"))));
+      StatusIs(
+          absl::StatusCode::kInvalidArgument,
+          AllOf(HasSubstr("'tunix'"), HasSubstr("14 HF tensors that this layout does not hold"),
+                HasSubstr("model.layers.0.self_attn.q_proj.bias"), HasSubstr("manifest"))));
   const auto map = BuildFrom(HfShapes(m), m, {"tunix"});
   ASSERT_THAT(map, IsOk());
   EXPECT_TRUE(map->passes_through(*map->hf().Find("model.layers.1.mlp.up_proj.bias")));
@@ -294,45 +298,103 @@ TEST(WeightMapTest, DerivedHeadDimIsCaught) {
                      HasSubstr("q_proj.weight' [2048, 1024], by the config [1024, 1024]"))));
 }
 
-TEST(WeightMapTest, TablesThatAreNotOneToOneAreRefused) {
+// A user's own table, of a model that has nothing else.
+absl::Status BuildTable(std::vector<Row> rows, const MapOptions& options = {}) {
   const auto config = ParseModelConfig(HubConfigJson(TinyModel("Qwen3Untied")));
-  ASSERT_THAT(config, IsOk());
-  const auto always = [](const ModelConfig&, const CheckpointForm&, int64_t) { return true; };
-  const auto build = [&](std::vector<Row> rows) {
-    Family family;
-    family.name = "mine";
-    family.model_types = {"mine"};
-    family.layouts = {"hf", "trainer"};
-    family.sizes = [](const ModelConfig&, int64_t) -> AxisSizes {
-      return {{"a", 2}, {"b", 3}, {"e", 2}};
-    };
-    family.groups = {{always, /*each_layer=*/false, std::move(rows)}};
-    family.tied_head = "";
-    return WeightMap::Build(family, *config, {"trainer"}).status();
+  if (!config.ok()) return config.status();
+  Family family;
+  family.name = "mine";
+  family.model_types = {"mine"};
+  family.layouts = {"hf", "trainer"};
+  family.sizes = [](const ModelConfig&, int64_t) -> AxisSizes {
+    return {{"a", 2}, {"b", 3}, {"e", 2}};
   };
-  EXPECT_THAT(build({{{"w", "a b"}, {"x", "b a"}}}), IsOk());
-  EXPECT_THAT(build({{{"w", "({0/2} a) b"}, {"x", "b a"}}}),
+  family.groups = {{Always, /*each_layer=*/false, std::move(rows)}};
+  family.passthrough = {"late."};
+  family.tied_head = "";
+  return WeightMap::Build(family, *config, {"trainer"}, options).status();
+}
+
+TEST(WeightMapTest, TablesThatAreNotOneToOneAreRefused) {
+  EXPECT_THAT(BuildTable({{{"w", "a b"}, {"x", "b a"}}}), IsOk());
+  EXPECT_THAT(BuildTable({{{"w", "({0/2} a) b"}, {"x", "b a"}}}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("HF tensor 'w'"), HasSubstr("by nothing"))));
-  EXPECT_THAT(build({{{"w", "a b"}, {"x", "b a"}}, {{"w", "a b"}, {"y", "b a"}}}),
+                       AllOf(HasSubstr("1 HF tensors not written exactly once: 'w'"),
+                             HasSubstr("element [2, 0] has no counterpart"))));
+  EXPECT_THAT(BuildTable({{{"w", "a b"}, {"x", "b a"}}, {{"w", "a b"}, {"y", "b a"}}}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("HF tensor 'w'"), HasSubstr("2 times"))));
-  EXPECT_THAT(build({{{"w", "a b"}, {"x", "({1/2} b) a"}}}),
+                       AllOf(HasSubstr("1 HF tensors not written exactly once: 'w'"),
+                             HasSubstr("element [0, 0] has 2 counterparts"))));
+  EXPECT_THAT(BuildTable({{{"w", "a b"}, {"x", "({1/2} b) a"}}}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("trainer tensor 'x'"), HasSubstr("nothing"))));
-  EXPECT_THAT(build({{{"w", "a b"}, {"x", "b a"}}, {{"v", "a b"}, {"x", "b a"}}}),
+                       AllOf(HasSubstr("1 trainer tensors not read exactly once: 'x'"),
+                             HasSubstr("element [0, 0] has no counterpart"))));
+  EXPECT_THAT(BuildTable({{{"w", "a b"}, {"x", "b a"}}, {{"v", "a b"}, {"x", "b a"}}}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("trainer tensor 'x'"), HasSubstr("2 times"))));
-  EXPECT_THAT(build({{{"w", "a b"}, {"x", "a"}}}),
+                       AllOf(HasSubstr("1 trainer tensors not read exactly once: 'x'"),
+                             HasSubstr("element [0, 0] has 2 counterparts"))));
+  EXPECT_THAT(BuildTable({{{"w", "a b"}, {"x", "a"}}}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'w' <-> 'x'")));
-  EXPECT_THAT(build({{{"w", "a z"}, {"x", "z a"}}}),
+  EXPECT_THAT(BuildTable({{{"w", "a z"}, {"x", "z a"}}}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("z")));
-  EXPECT_THAT(build({{{"w", "(a b"}, {"x", "a b"}}}),
+  EXPECT_THAT(BuildTable({{{"w", "(a b"}, {"x", "a b"}}}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(">>>")));
-  EXPECT_THAT(build({{{"w{q}", "a b"}, {"x", "a b"}}}),
+  EXPECT_THAT(BuildTable({{{"w{q}", "a b"}, {"x", "a b"}}}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("{q}")));
-  EXPECT_THAT(build({{{"w", "a b"}}}), Not(IsOk()));
-  EXPECT_THAT(build({{{"w", "a b"}, {"x", "a b"}}, {{"w", "b a"}, {"y", "b a"}}}), Not(IsOk()));
+  EXPECT_THAT(BuildTable({{{"w", "a b"}}}), Not(IsOk()));
+  EXPECT_THAT(BuildTable({{{"w", "a b"}, {"x", "a b"}}, {{"w", "b a"}, {"y", "b a"}}}),
+              Not(IsOk()));
+}
+
+TEST(WeightMapTest, EveryTensorThatIsNotOneToOneIsListedOnBothSides) {
+  const std::vector<Row> rows = {
+      {{"twice", "a b"}, {"x", "b a"}},
+      {{"twice", "a b"}, {"y", "b a"}},
+      {{"half", "({1/2} a) b"}, {"z", "a b"}},
+      {{"good", "a b"}, {"v", "a b"}},
+      {{"p", "a"}, {"shared", "a"}},
+      {{"q", "a"}, {"shared", "a"}},
+      {{"r", "b"}, {"half read", "(b {0/2})"}},
+      {{"nobody's", "b"}, kAbsent},
+      {kAbsent, {"state", "a"}},
+  };
+  const absl::Status status = BuildTable(rows);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            "family 'mine', layout 'trainer': "
+            "1 HF tensors that this layout does not hold: nobody's; "
+            "2 HF tensors not written exactly once: 'twice' (element [0, 0] has 2 counterparts), "
+            "'half' (element [0, 0] has no counterpart); "
+            "2 trainer tensors not read exactly once: 'shared' (element [0] has 2 counterparts), "
+            "'half read' (element [1] has no counterpart); "
+            "what a layout does not hold passes through from the source checkpoint if there is a "
+            "manifest of it");
+}
+
+TEST(WeightMapTest, ListsOfTensorsThatAreNotOneToOneAreBounded) {
+  std::vector<Row> rows;
+  for (int i = 0; i < 9; ++i) {
+    rows.push_back({{absl::StrCat("hf", i), "({1/2} a)"}, {absl::StrCat("t", i), "a {1/2}"}});
+  }
+  const absl::Status status = BuildTable(rows);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                               AllOf(HasSubstr("9 HF tensors not written exactly once: 'hf0' ("),
+                                     HasSubstr("'hf4' (element [0] has no counterpart), ...;"),
+                                     HasSubstr("9 trainer tensors not read exactly once: 't0' ("),
+                                     HasSubstr("'t4' (element [0, 0] has no counterpart), ..."))));
+  EXPECT_THAT(std::string(status.message()), Not(HasSubstr("hf5")));
+  EXPECT_THAT(std::string(status.message()), Not(HasSubstr("t5")));
+}
+
+// What passes through does so whole: a tensor that a layout holds in part is no less wrong.
+TEST(WeightMapTest, AManifestDoesNotMakeUpForHalfATensor) {
+  const Manifest manifest(
+      *RefitInfo::Create({{"w", {4}, DType::kBF16}, {"late.v", {2}, DType::kBF16}}));
+  EXPECT_THAT(BuildTable({{{"w", "({1/2} a)"}, {"x", "a"}}}, {"", &manifest}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("1 HF tensors not written exactly once: 'w'"),
+                             Not(HasSubstr("does not hold")))));
+  EXPECT_THAT(BuildTable({{{"w", "(e a)"}, {"x", "e a"}}}, {"", &manifest}), IsOk());
 }
 
 }  // namespace
