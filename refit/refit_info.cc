@@ -3,6 +3,7 @@
 
 #include "refit/refit_info.h"
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,9 +18,10 @@ absl::StatusOr<RefitInfo> RefitInfo::Create(std::vector<TensorSpec> tensors) {
     return absl::InvalidArgumentError("a refit of no tensors would leave the engine stale");
   }
   RefitInfo info;
-  info.by_name_.reserve(tensors.size());
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const TensorSpec& tensor = tensors[i];
+  info.tensors_ = std::make_shared<const std::vector<TensorSpec>>(std::move(tensors));
+  info.by_name_.reserve(info.tensors_->size());
+  for (size_t i = 0; i < info.tensors_->size(); ++i) {
+    const TensorSpec& tensor = (*info.tensors_)[i];
     if (tensor.name.empty()) {
       return absl::InvalidArgumentError(absl::StrCat("tensor ", i, " has no name"));
     }
@@ -34,7 +36,6 @@ absl::StatusOr<RefitInfo> RefitInfo::Create(std::vector<TensorSpec> tensors) {
       return absl::InvalidArgumentError("the refit's total size does not fit 64 bits");
     }
   }
-  info.tensors_ = std::move(tensors);
   return info;
 }
 

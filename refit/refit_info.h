@@ -19,6 +19,7 @@
 #define WEIGHT_SYNC_REFIT_REFIT_INFO_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,17 +44,20 @@ class RefitInfo {
  public:
   static absl::StatusOr<RefitInfo> Create(std::vector<TensorSpec> tensors);
 
-  int size() const { return static_cast<int>(tensors_.size()); }
-  const std::vector<TensorSpec>& tensors() const { return tensors_; }
-  const TensorSpec& operator[](int tensor) const { return tensors_[static_cast<size_t>(tensor)]; }
+  int size() const { return static_cast<int>(tensors_->size()); }
+  const std::vector<TensorSpec>& tensors() const { return *tensors_; }
+  const TensorSpec& operator[](int tensor) const {
+    return (*tensors_)[static_cast<size_t>(tensor)];
+  }
   std::optional<int> Find(absl::string_view name) const;
   int64_t total_bytes() const { return total_bytes_; }
 
  private:
   RefitInfo() = default;
 
-  std::vector<TensorSpec> tensors_;
-  absl::flat_hash_map<std::string, int> by_name_;
+  // One for all copies: by_name_ looks into its names.
+  std::shared_ptr<const std::vector<TensorSpec>> tensors_;
+  absl::flat_hash_map<absl::string_view, int> by_name_;
   int64_t total_bytes_ = 0;
 };
 
