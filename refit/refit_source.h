@@ -56,6 +56,9 @@ class RefitSource {
  public:
   virtual ~RefitSource() = default;
 
+  // {hf_name: (shape, dtype)} in the order in which they are sent: what NeMo-RL asks its policy for,
+  // and gives its engines, as prepare_refit_info. Known before anything is compiled; as JSON by
+  // refit/refit_info_json.h.
   virtual const RefitInfo& info() const = 0;
 
   virtual absl::StatusOr<std::unique_ptr<Program>> Compile(absl::Span<const Bucket> buckets) = 0;
