@@ -3,6 +3,7 @@
 
 #include "refit/bucket_program.h"
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -15,14 +16,25 @@ namespace {
 
 class BucketProgram : public Program {
  public:
-  BucketProgram(CopyProgram copies, std::vector<const std::byte*> bases,
+  BucketProgram(CopyProgram copies, std::shared_ptr<const BoundArrays> arrays,
                 std::vector<int64_t> bucket_bytes, const StepGate* gate)
       : copies_(std::move(copies)),
-        bases_(std::move(bases)),
+        arrays_(std::move(arrays)),
+        binding_(arrays_->binding),
         bucket_bytes_(std::move(bucket_bytes)),
         gate_(gate) {}
 
-  absl::StatusOr<ReadGuard> Begin(Version, const base::CancelScope&) override {
+  absl::StatusOr<ReadGuard> Begin(Version version, const base::CancelScope&) override {
+    if (arrays_->binding == 0) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "no arrays are bound; Bind() the trainer's arrays of version ", version, " first"));
+    }
+    if (arrays_->version.has_value() && *arrays_->version != version) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the arrays bound are of version ", *arrays_->version,
+                       "; Bind() the trainer's arrays of version ", version, " first"));
+    }
+    binding_ = arrays_->binding;
     return gate_->Read();
   }
 
@@ -34,13 +46,19 @@ class BucketProgram : public Program {
       return absl::InternalError(
           absl::StrCat("bucket ", bucket, " does not fit a slot of ", dst.bytes, " bytes"));
     }
-    copies_.Run(bucket, bases_, dst.data);
+    if (binding_ == 0) return absl::FailedPreconditionError("no sync was begun with arrays bound");
+    if (arrays_->binding != binding_) {
+      return absl::AbortedError(absl::StrCat(
+          "bucket ", bucket, ": the arrays were bound anew or released since the sync began"));
+    }
+    copies_.Run(bucket, arrays_->bases, dst.data);
     return Event::Complete();
   }
 
  private:
   const CopyProgram copies_;
-  const std::vector<const std::byte*> bases_;
+  const std::shared_ptr<const BoundArrays> arrays_;
+  uint64_t binding_;  // of the sync that is open
   const std::vector<int64_t> bucket_bytes_;
   const StepGate* const gate_;
 };
@@ -72,12 +90,13 @@ absl::Status CheckPiece(const Piece& piece, const Bucket& bucket, const RefitInf
   return absl::OkStatus();
 }
 
-std::unique_ptr<Program> MakeBucketProgram(CopyProgram copies, std::vector<const std::byte*> bases,
+std::unique_ptr<Program> MakeBucketProgram(CopyProgram copies,
+                                           std::shared_ptr<const BoundArrays> arrays,
                                            absl::Span<const Bucket> buckets, const StepGate* gate) {
   std::vector<int64_t> bucket_bytes;
   bucket_bytes.reserve(buckets.size());
   for (const Bucket& bucket : buckets) bucket_bytes.push_back(bucket.bytes);
-  return std::make_unique<BucketProgram>(std::move(copies), std::move(bases),
+  return std::make_unique<BucketProgram>(std::move(copies), std::move(arrays),
                                          std::move(bucket_bytes), gate);
 }
 

@@ -5,13 +5,15 @@
 // of each piece that goes into one.
 //
 //   WS_RETURN_IF_ERROR(CheckPiece(piece, bucket, info));      // a copy program does not look again
-//   return MakeBucketProgram(std::move(copies), std::move(bases), buckets, gate);
+//   return MakeBucketProgram(std::move(copies), arrays, buckets, gate);
 
 #ifndef WEIGHT_SYNC_REFIT_BUCKET_PROGRAM_H_
 #define WEIGHT_SYNC_REFIT_BUCKET_PROGRAM_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,15 +23,26 @@
 #include "refit/read_guard.h"
 #include "refit/refit_info.h"
 #include "refit/refit_source.h"
+#include "refit/version.h"
 
 namespace weight_sync::refit {
 
 // InvalidArgument unless the piece is a box inside its tensor and has its place inside the bucket.
 absl::Status CheckPiece(const Piece& piece, const Bucket& bucket, const RefitInfo& info);
 
-// `bases` are the arrays that the copies name, `gate` what the trainer's steps open; both must
-// outlive the program.
-std::unique_ptr<Program> MakeBucketProgram(CopyProgram copies, std::vector<const std::byte*> bases,
+// Where the arrays are that copies name: what a source shares with its programs, which see it
+// change. Programs run while nobody changes it.
+struct BoundArrays {
+  std::vector<const std::byte*> bases;  // by tensor: its view's data()
+  std::optional<Version> version;       // that the arrays hold; none: whatever a sync is of
+  uint64_t binding = 0;                 // another number whenever they moved; 0: they are nowhere
+};
+
+// A program whose Begin() is FailedPrecondition while the arrays are nowhere or hold another version,
+// and whose Fill() is Aborted when they are no longer where they were at the last Begin(); before the
+// first, when the program was made. `gate`, which the trainer's steps open, must outlive it.
+std::unique_ptr<Program> MakeBucketProgram(CopyProgram copies,
+                                           std::shared_ptr<const BoundArrays> arrays,
                                            absl::Span<const Bucket> buckets, const StepGate* gate);
 
 }  // namespace weight_sync::refit

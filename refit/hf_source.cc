@@ -3,6 +3,7 @@
 
 #include "refit/hf_source.h"
 
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -39,9 +40,10 @@ absl::StatusOr<std::unique_ptr<Program>> HfSource::Compile(absl::Span<const Buck
                     piece.dst);
     }
   }
-  std::vector<const std::byte*> bases;
-  for (const HfParameter& parameter : parameters_) bases.push_back(parameter.view.data());
-  return MakeBucketProgram(std::move(copies), std::move(bases), buckets, gate_);
+  auto arrays = std::make_shared<BoundArrays>();
+  for (const HfParameter& parameter : parameters_) arrays->bases.push_back(parameter.view.data());
+  arrays->binding = 1;
+  return MakeBucketProgram(std::move(copies), std::move(arrays), buckets, gate_);
 }
 
 absl::StatusOr<base::Digest128> HfSource::ReferenceDigest(int tensor) const {

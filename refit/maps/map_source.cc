@@ -3,8 +3,10 @@
 
 #include "refit/maps/map_source.h"
 
+#include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -23,9 +25,11 @@ namespace {
 // Reads a region an element at a time, in the row-major order of its A side.
 class RegionReader {
  public:
-  RegionReader(const Region& region, const Shape& a, const TensorView& b, Conversion conversion)
+  // `b` says how B lies, `data` where.
+  RegionReader(const Region& region, const Shape& a, const TensorView& b, const std::byte* data,
+               Conversion conversion)
       : region_(region),
-        data_(b.data()),
+        data_(data),
         element_(StorageElementBytes(b.dtype())),
         conversion_(conversion) {
     std::array<int64_t, Shape::kMaxRank> a_stride = {};
@@ -74,25 +78,63 @@ class RegionReader {
   std::array<int64_t, Region::kMaxAxes> index_ = {};
 };
 
+// Whether a copy program for one view copies the other rightly.
+bool SameLayout(const TensorView& a, const TensorView& b) {
+  if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
+  for (int dim = 0; dim < a.shape().rank(); ++dim) {
+    const size_t d = static_cast<size_t>(dim);
+    if (a.shape()[dim] > 1 && a.strides()[d] != b.strides()[d]) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+MapSource::MapSource(WeightMap map, std::vector<TensorView> views, std::vector<int> passed,
+                     const StepGate* gate)
+    : map_(std::move(map)),
+      views_(std::move(views)),
+      passed_(std::move(passed)),
+      gate_(gate),
+      arrays_(std::make_shared<BoundArrays>()) {
+  arrays_->bases.reserve(views_.size());
+  for (const TensorView& view : views_) arrays_->bases.push_back(view.data());
+}
 
 absl::StatusOr<std::unique_ptr<MapSource>> MapSource::Create(WeightMap map,
                                                              absl::Span<const TrainerArray> arrays,
                                                              const Checkpoint* source,
                                                              const StepGate* gate) {
+  WS_ASSIGN_OR_RETURN(const std::vector<TensorView> views, MatchArrays(map, arrays));
+  WS_ASSIGN_OR_RETURN(std::unique_ptr<MapSource> made,
+                      CreateFrom(std::move(map), views, source, gate));
+  made->BindMatched(std::nullopt, views);
+  return made;
+}
+
+absl::StatusOr<std::unique_ptr<MapSource>> MapSource::CreateUnbound(
+    WeightMap map, absl::Span<const ArraySpec> specs, const Checkpoint* source,
+    const StepGate* gate) {
+  WS_ASSIGN_OR_RETURN(std::vector<TensorView> views, MatchSpecs(map, specs));
+  return CreateFrom(std::move(map), std::move(views), source, gate);
+}
+
+absl::StatusOr<std::unique_ptr<MapSource>> MapSource::CreateFrom(WeightMap map,
+                                                                 std::vector<TensorView> views,
+                                                                 const Checkpoint* source,
+                                                                 const StepGate* gate) {
   if (gate == nullptr) return absl::InvalidArgumentError("the source has no StepGate");
-  WS_ASSIGN_OR_RETURN(std::vector<TensorView> views, MatchArrays(map, arrays));
   Differences absent("that pass through are not in the source checkpoint as the manifest says");
-  std::vector<int> passed;
+  std::vector<int> passed(static_cast<size_t>(map.hf().size()), -1);
   for (int t = 0; t < map.hf().size(); ++t) {
     const TensorSpec& tensor = map.hf()[t];
-    passed.push_back(-1);
     for (const WeightMap::MappedRegion& mapped : map.regions(t)) {
-      WS_RETURN_IF_ERROR(base::Prefixed(
-          absl::StrCat("'", map.trainer()[static_cast<size_t>(mapped.trainer)].name, "' for '",
-                       tensor.name, "'"),
-          ConversionBetween(views[static_cast<size_t>(mapped.trainer)].dtype(), tensor.dtype)
-              .status()));
+      const size_t trainer = static_cast<size_t>(mapped.trainer);
+      const auto conversion = ConversionBetween(views[trainer].dtype(), tensor.dtype);
+      if (conversion.ok()) continue;
+      return base::Prefixed(
+          absl::StrCat("'", map.trainer()[trainer].name, "' for '", tensor.name, "'"),
+          conversion.status());
     }
     if (!map.passes_through(t)) continue;
     const NamedTensor* const held = source == nullptr ? nullptr : source->Find(tensor.name);
@@ -101,7 +143,7 @@ absl::StatusOr<std::unique_ptr<MapSource>> MapSource::Create(WeightMap map,
       absent.Add(tensor.name);
       continue;
     }
-    passed.back() = static_cast<int>(views.size());
+    passed[static_cast<size_t>(t)] = static_cast<int>(views.size());
     views.push_back(held->tensor);
   }
   if (!absent.empty()) {
@@ -111,7 +153,34 @@ absl::StatusOr<std::unique_ptr<MapSource>> MapSource::Create(WeightMap map,
       new MapSource(std::move(map), std::move(views), std::move(passed), gate));
 }
 
-absl::StatusOr<std::unique_ptr<Program>> MapSource::Compile(absl::Span<const Bucket> buckets) {
+absl::Status MapSource::Bind(Version version, absl::Span<const TrainerArray> arrays) {
+  Release();
+  WS_ASSIGN_OR_RETURN(const std::vector<TensorView> views, MatchArrays(map_, arrays));
+  Differences other("of another shape, dtype or strides than the source was created for");
+  for (size_t i = 0; i < views.size(); ++i) {
+    if (!SameLayout(views[i], views_[i])) other.Add(map_.trainer()[i].name);
+  }
+  if (!other.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("the trainer's arrays of version ", version,
+                                                   ": ", other.ToString(),
+                                                   "; create another source for them"));
+  }
+  BindMatched(version, views);
+  return absl::OkStatus();
+}
+
+void MapSource::BindMatched(std::optional<Version> version, const std::vector<TensorView>& views) {
+  for (size_t i = 0; i < views.size(); ++i) arrays_->bases[i] = views[i].data();
+  arrays_->version = version;
+  arrays_->binding = ++bindings_;
+}
+
+void MapSource::Release() {
+  arrays_->binding = 0;
+  std::fill_n(arrays_->bases.begin(), map_.trainer().size(), nullptr);
+}
+
+absl::StatusOr<CopyProgram> MapSource::CompileCopies(absl::Span<const Bucket> buckets) const {
   CopyProgram copies;
   for (const Bucket& bucket : buckets) {
     copies.StartBucket();
@@ -130,10 +199,12 @@ absl::StatusOr<std::unique_ptr<Program>> MapSource::Compile(absl::Span<const Buc
       }
     }
   }
-  std::vector<const std::byte*> bases;
-  bases.reserve(views_.size());
-  for (const TensorView& view : views_) bases.push_back(view.data());
-  return MakeBucketProgram(std::move(copies), std::move(bases), buckets, gate_);
+  return copies;
+}
+
+absl::StatusOr<std::unique_ptr<Program>> MapSource::Compile(absl::Span<const Bucket> buckets) {
+  WS_ASSIGN_OR_RETURN(CopyProgram copies, CompileCopies(buckets));
+  return MakeBucketProgram(std::move(copies), arrays_, buckets, gate_);
 }
 
 // Element by element from the map's definition, without the program.
@@ -141,6 +212,8 @@ absl::StatusOr<base::Digest128> MapSource::ReferenceDigest(int tensor) const {
   if (tensor < 0 || tensor >= info().size()) {
     return absl::InvalidArgumentError(absl::StrCat("no tensor ", tensor, " of ", info().size()));
   }
+  if (arrays_->binding == 0)
+    return absl::FailedPreconditionError("no arrays are bound; Bind() some first");
   const TensorSpec& spec = info()[tensor];
   const int passed = passed_[static_cast<size_t>(tensor)];
   if (passed >= 0) return TensorDigest(spec.name, views_[static_cast<size_t>(passed)]);
@@ -149,7 +222,8 @@ absl::StatusOr<base::Digest128> MapSource::ReferenceDigest(int tensor) const {
   for (const WeightMap::MappedRegion& mapped : map_.regions(tensor)) {
     const TensorView& view = views_[static_cast<size_t>(mapped.trainer)];
     WS_ASSIGN_OR_RETURN(const Conversion conversion, ConversionBetween(view.dtype(), spec.dtype));
-    readers.emplace_back(mapped.region, spec.shape, view, conversion);
+    readers.emplace_back(mapped.region, spec.shape, view,
+                         arrays_->bases[static_cast<size_t>(mapped.trainer)], conversion);
   }
   const int64_t element = StorageElementBytes(spec.dtype);
   if (readers.size() == 1) {  // all of the tensor, so in its order

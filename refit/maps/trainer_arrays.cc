@@ -5,10 +5,13 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/status_macros.h"
 #include "refit/differences.h"
 #include "refit/tensor_digest.h"
 
@@ -24,42 +27,58 @@ bool Fits(const WeightMap::TrainerTensor& tensor, const Shape& shape) {
   return true;
 }
 
-}  // namespace
+absl::StatusOr<TensorView> WithoutMemory(const ArraySpec& spec) {
+  if (!spec.strides.empty()) {
+    return TensorView::Strided(nullptr, spec.dtype, spec.shape, spec.strides);
+  }
+  WS_RETURN_IF_ERROR(ByteSize(spec.dtype, spec.shape).status());
+  return TensorView::Contiguous(nullptr, spec.dtype, spec.shape);
+}
 
-absl::StatusOr<std::vector<TensorView>> MatchArrays(const WeightMap& map,
-                                                    absl::Span<const TrainerArray> arrays) {
+struct Named {
+  absl::string_view name;
+  TensorView view;
+};
+
+struct Matched {
+  std::vector<TensorView> views;     // in the map's order
+  const TensorView* head = nullptr;  // a tied head beside its embedding
+  const TensorView* head_of = nullptr;
+};
+
+absl::Status HeadDiffers(const WeightMap& map) {
+  return absl::InvalidArgumentError(absl::StrCat("the model is tied, and '", map.tied_head(),
+                                                 "' differs from '", map.tied_to(), "'"));
+}
+
+absl::StatusOr<Matched> Match(const WeightMap& map, const std::vector<Named>& arrays,
+                              bool in_memory) {
   Differences unread("that no HF tensor is made of"), twice("given twice"), missing("missing"),
       shape("of another shape"), empty("without memory");
-  std::vector<std::optional<TensorView>> views(map.trainer().size());
-  std::optional<TensorView> head;
-  for (const TrainerArray& array : arrays) {
-    const std::optional<int> found = map.FindTrainer(array.name);
+  std::vector<const TensorView*> views(map.trainer().size());
+  Matched matched;
+  for (const auto& [name, view] : arrays) {
+    const std::optional<int> found = map.FindTrainer(name);
     if (!found.has_value()) {
-      if (!map.tied_head().empty() && array.name == map.tied_head() && !head.has_value()) {
-        head = array.view;
+      if (!map.tied_head().empty() && name == map.tied_head() && matched.head == nullptr) {
+        matched.head = &view;
       } else {
-        unread.Add(array.name);
+        unread.Add(std::string(name));
       }
       continue;
     }
     const WeightMap::TrainerTensor& tensor = map.trainer()[static_cast<size_t>(*found)];
-    std::optional<TensorView>& view = views[static_cast<size_t>(*found)];
-    if (view.has_value()) twice.Add(array.name);
-    view = array.view;
-    if (!Fits(tensor, array.view.shape())) {
-      shape.Add(absl::StrCat("'", array.name, "' ", array.view.shape(), " for ", tensor.shape));
-    } else if (array.view.data() == nullptr && array.view.num_bytes() > 0) {
-      empty.Add(array.name);
+    if (std::exchange(views[static_cast<size_t>(*found)], &view) != nullptr) {
+      twice.Add(std::string(name));
+    }
+    if (!Fits(tensor, view.shape())) {
+      shape.Add(absl::StrCat("'", name, "' ", view.shape(), " for ", tensor.shape));
+    } else if (in_memory && view.data() == nullptr && view.num_bytes() > 0) {
+      empty.Add(std::string(name));
     }
   }
-  std::vector<TensorView> matched;
-  matched.reserve(views.size());
   for (size_t i = 0; i < views.size(); ++i) {
-    if (!views[i].has_value()) {
-      missing.Add(map.trainer()[i].name);
-    } else {
-      matched.push_back(*views[i]);
-    }
+    if (views[i] == nullptr) missing.Add(map.trainer()[i].name);
   }
   const std::string found = JoinDifferences({&missing, &unread, &twice, &shape, &empty});
   if (!found.empty()) {
@@ -67,14 +86,45 @@ absl::StatusOr<std::vector<TensorView>> MatchArrays(const WeightMap& map,
                                                    map.family(), "', layout '", map.layout().name,
                                                    "': ", found));
   }
-  if (head.has_value()) {
+  matched.views.reserve(views.size());
+  for (const TensorView* view : views) matched.views.push_back(*view);
+  if (matched.head != nullptr) {
     const std::optional<int> original = map.FindTrainer(map.tied_to());
-    if (!original.has_value() || !SameValues(*head, matched[static_cast<size_t>(*original)])) {
-      return absl::InvalidArgumentError(absl::StrCat("the model is tied, and '", map.tied_head(),
-                                                     "' differs from '", map.tied_to(), "'"));
+    if (!original.has_value()) return HeadDiffers(map);
+    matched.head_of = views[static_cast<size_t>(*original)];
+    if (matched.head->dtype() != matched.head_of->dtype() ||
+        matched.head->shape() != matched.head_of->shape()) {
+      return HeadDiffers(map);
     }
   }
   return matched;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<TensorView>> MatchSpecs(const WeightMap& map,
+                                                   absl::Span<const ArraySpec> specs) {
+  std::vector<Named> named;
+  named.reserve(specs.size());
+  for (const ArraySpec& spec : specs) {
+    const absl::StatusOr<TensorView> view = WithoutMemory(spec);
+    if (!view.ok()) return base::Prefixed(absl::StrCat("array '", spec.name, "'"), view.status());
+    named.push_back({spec.name, *view});
+  }
+  WS_ASSIGN_OR_RETURN(Matched matched, Match(map, named, /*in_memory=*/false));
+  return std::move(matched.views);
+}
+
+absl::StatusOr<std::vector<TensorView>> MatchArrays(const WeightMap& map,
+                                                    absl::Span<const TrainerArray> arrays) {
+  std::vector<Named> named;
+  named.reserve(arrays.size());
+  for (const TrainerArray& array : arrays) named.push_back({array.name, array.view});
+  WS_ASSIGN_OR_RETURN(Matched matched, Match(map, named, /*in_memory=*/true));
+  if (matched.head != nullptr && !SameValues(*matched.head, *matched.head_of)) {
+    return HeadDiffers(map);
+  }
+  return std::move(matched.views);
 }
 
 }  // namespace weight_sync::refit

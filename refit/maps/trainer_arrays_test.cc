@@ -60,6 +60,17 @@ class TrainerArraysTest : public ::testing::Test {
     return *std::find_if(arrays_.begin(), arrays_.end(),
                          [&](const TrainerArray& array) { return array.name == name; });
   }
+  std::vector<ArraySpec> Specs() const {
+    std::vector<ArraySpec> specs;
+    for (const TrainerArray& array : arrays_) {
+      specs.push_back({array.name, array.view.dtype(), array.view.shape(), {}});
+    }
+    return specs;
+  }
+  static ArraySpec& Spec(std::vector<ArraySpec>& specs, const std::string& name) {
+    return *std::find_if(specs.begin(), specs.end(),
+                         [&](const ArraySpec& spec) { return spec.name == name; });
+  }
   static auto Refused(const std::string& what, const std::string& name) {
     return StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr(what), HasSubstr(name)));
   }
@@ -172,6 +183,69 @@ TEST_F(TrainerArraysTest, AnUntiedModelsHeadIsAnArrayLikeOthers) {
   Make("Qwen3Untied", "hf");
   arrays_.push_back({"lm_head.weight", Array("model.embed_tokens.weight").view});
   EXPECT_THAT(Match(), Refused("1 given twice", "lm_head.weight"));
+}
+
+TEST_F(TrainerArraysTest, SpecsMatchWithoutMemory) {
+  Make("Moe", "tunix");
+  std::vector<ArraySpec> specs = Specs();
+  std::reverse(specs.begin(), specs.end());
+  ArraySpec& router = Spec(specs, "layers.0.mlp.router.kernel");
+  router.dtype = DType::kF32;
+  router.strides = {1, 8};  // [8, 3], its first dimension fastest
+  const auto matched = MatchSpecs(*map_, specs);
+  ASSERT_THAT(matched, IsOk());
+  ASSERT_EQ(matched->size(), map_->trainer().size());
+  for (size_t i = 0; i < matched->size(); ++i) {
+    const TensorView& view = (*matched)[i];
+    EXPECT_EQ(view.data(), nullptr);
+    EXPECT_EQ(view.shape(), map_->trainer()[i].shape);
+    const bool routes = map_->trainer()[i].name == "layers.0.mlp.router.kernel";
+    EXPECT_EQ(view.dtype(), routes ? DType::kF32 : DType::kBF16);
+    EXPECT_EQ(view.is_contiguous(), !routes);
+  }
+}
+
+TEST_F(TrainerArraysTest, SpecsAreRefusedAsArraysAre) {
+  Make("Moe", "tunix");
+  std::vector<ArraySpec> specs = Specs();
+  Spec(specs, "layers.1.mlp.up_proj").name = "layers.2.mlp.up_proj";
+  Spec(specs, "layers.0.mlp.up_proj").shape = {2, 8, 5};
+  Spec(specs, "layers.1.mlp.gate_proj").shape = {0};
+  specs.push_back(Spec(specs, "final_norm.w"));
+  const auto status = MatchSpecs(*map_, specs).status();
+  EXPECT_THAT(status, Refused("1 missing", "layers.1.mlp.up_proj"));
+  EXPECT_THAT(status, Refused("1 that no HF tensor is made of", "layers.2.mlp.up_proj"));
+  EXPECT_THAT(status, Refused("2 of another shape", "'layers.0.mlp.up_proj' [2, 8, 5]"));
+  EXPECT_THAT(status, Refused("1 given twice", "'layers.1.mlp.gate_proj' [0] for [3, 8, 5]"));
+}
+
+TEST_F(TrainerArraysTest, StridesThatDescribeNoArrayAreNamed) {
+  Make("Moe", "tunix");
+  const auto refused = [&](std::vector<int64_t> strides, const std::string& what) {
+    std::vector<ArraySpec> specs = Specs();
+    Spec(specs, "layers.0.mlp.router.kernel").strides = std::move(strides);
+    EXPECT_THAT(MatchSpecs(*map_, specs).status(),
+                Refused(what, "array 'layers.0.mlp.router.kernel'"));
+  };
+  refused({1}, "there are 1 strides");
+  refused({INT64_MAX / 4, 1}, "64 bits");
+  std::vector<ArraySpec> specs = Specs();
+  specs[0].shape = {INT64_MAX / 4, 2};
+  EXPECT_THAT(MatchSpecs(*map_, specs).status(),
+              Refused("too many bytes", "array '" + specs[0].name + "'"));
+}
+
+TEST_F(TrainerArraysTest, ASpecOfATiedHeadMustBeAsItsEmbedding) {
+  Make("Qwen3Tied", "hf");
+  std::vector<ArraySpec> specs = Specs();
+  specs.push_back({"lm_head.weight", DType::kBF16, {11, 8}, {}});
+  EXPECT_THAT(MatchSpecs(*map_, specs), IsOk());
+  specs.back().dtype = DType::kF32;
+  EXPECT_THAT(MatchSpecs(*map_, specs).status(),
+              Refused("'lm_head.weight' differs", "'model.embed_tokens.weight'"));
+  specs.back() = {"lm_head.weight", DType::kBF16, {8, 11}, {}};
+  EXPECT_THAT(MatchSpecs(*map_, specs).status(),
+              Refused("'lm_head.weight' differs", "'model.embed_tokens.weight'"));
 }
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include "refit/maps/all_families.h"
 #include "refit/maps/load_checkpoint.h"
 #include "refit/maps/map_source.h"
+#include "refit/maps/trainer_arrays.h"
 #include "refit/read_guard.h"
 #include "refit/tensor/dtype.h"
 #include "refit/tensor/shape.h"
@@ -194,17 +195,23 @@ absl::Status CheckedModel::CheckLoad(const WeightMap& map, Storage arrays) const
 absl::Status CheckedModel::CheckRefit(const WeightMap& map, Storage arrays,
                                       const Geometry& geometry, bool column_major) const {
   std::vector<std::unique_ptr<Array>> held;
+  std::vector<ArraySpec> specs;
   std::vector<TrainerArray> given;
   for (const Elements& tensor : case_.tree) {
     held.push_back(std::make_unique<Array>(tensor, arrays, column_major));
-    given.push_back({tensor.name, held.back()->view()});
+    const TensorView view = held.back()->view();
+    specs.push_back(
+        {tensor.name, view.dtype(), view.shape(), {view.strides().begin(), view.strides().end()}});
+    given.push_back({tensor.name, view});
   }
   StepGate gate;
-  WS_ASSIGN_OR_RETURN(const std::unique_ptr<MapSource> source,
-                      MapSource::Create(map, given, manifest() ? &checkpoint() : nullptr, &gate));
+  WS_ASSIGN_OR_RETURN(
+      const std::unique_ptr<MapSource> source,
+      MapSource::CreateUnbound(map, specs, manifest() ? &checkpoint() : nullptr, &gate));
   const RefitInfo& info = source->info();
   WS_ASSIGN_OR_RETURN(const std::vector<Bucket> buckets, Pack(info, geometry));
   WS_ASSIGN_OR_RETURN(const std::unique_ptr<Program> program, source->Compile(buckets));
+  WS_RETURN_IF_ERROR(source->Bind(1, given));
 
   std::vector<std::vector<std::byte>> table;
   for (const TensorSpec& tensor : info.tensors()) {
