@@ -49,6 +49,11 @@ class CopyProgram {
 
   int buckets() const { return static_cast<int>(first_.size()); }
   int64_t copies() const { return static_cast<int64_t>(copies_.size()); }
+  // Of memory that the program itself takes.
+  int64_t bytes() const {
+    return static_cast<int64_t>(copies_.size() * sizeof(Copy) + strided_.size() * sizeof(Strided) +
+                                first_.size() * sizeof(size_t));
+  }
 
   // `bases` holds each tensor's data(); `dst` the bucket's first byte.
   void Run(int bucket, absl::Span<const std::byte* const> bases, std::byte* dst) const;
