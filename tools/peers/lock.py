@@ -48,7 +48,8 @@ ENVIRONMENTS = {
         ],
     ),
     "tunix": dict(
-        packages=["google-tunix==0.1.7", "torch==2.13.0"],
+        # maxtext asks for nothing by itself, so that its modules that convert checkpoints come alone.
+        packages=["google-tunix==0.1.7", "maxtext==0.2.5", "torch==2.13.0"],
         # promise (of tensorflow-datasets) is published as source only.
         without=["triton", "promise"],
     ),

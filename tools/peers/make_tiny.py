@@ -52,7 +52,7 @@ GEMMA4 = dict(
     num_hidden_layers=6,
     layer_types=(["sliding_attention"] * 2 + ["full_attention"]) * 2,
     sliding_window=64,
-    global_head_dim=64,
+    global_head_dim=128,  # not hidden_size, by which tunix tells axes apart
     tie_word_embeddings=True,
     hidden_size_per_layer_input=0,
     num_kv_shared_layers=0,
@@ -82,6 +82,20 @@ def causal(config_class, **arguments):
     return lambda: transformers.AutoModelForCausalLM.from_config(config_class(**arguments))
 
 
+def qwen3_next(num_hidden_layers):
+    return causal(
+        transformers.Qwen3NextConfig,
+        **dict(BASE, num_hidden_layers=num_hidden_layers),
+        **EXPERTS,
+        shared_expert_intermediate_size=32,
+        # vLLM's linear attention on a CPU takes no smaller heads.
+        linear_key_head_dim=128,
+        linear_value_head_dim=128,
+        linear_num_key_heads=1,
+        linear_num_value_heads=2,
+    )
+
+
 def multimodal_gemma4(text):
     """The class that the published Gemma 4 checkpoints are of, without its towers."""
 
@@ -107,17 +121,9 @@ FAMILIES = {
     "qwen3": causal(transformers.Qwen3Config, **BASE),
     "qwen3_tied": causal(transformers.Qwen3Config, **TIED),
     "qwen3_moe": causal(transformers.Qwen3MoeConfig, **BASE, **EXPERTS),
-    "qwen3_next": causal(
-        transformers.Qwen3NextConfig,
-        **dict(BASE, num_hidden_layers=4),
-        **EXPERTS,
-        shared_expert_intermediate_size=32,
-        # vLLM's linear attention on a CPU takes no smaller heads.
-        linear_key_head_dim=128,
-        linear_value_head_dim=128,
-        linear_num_key_heads=1,
-        linear_num_value_heads=2,
-    ),
+    "qwen3_next": qwen3_next(num_hidden_layers=4),
+    # Trainers that stack layers stack blocks of four.
+    "qwen3_next_two_blocks": qwen3_next(num_hidden_layers=8),
     "gemma4": causal(transformers.Gemma4TextConfig, **GEMMA4_DENSE),
     "gemma4_moe": causal(transformers.Gemma4TextConfig, **GEMMA4_MOE),
     "gemma4_multimodal": multimodal_gemma4(GEMMA4_DENSE),

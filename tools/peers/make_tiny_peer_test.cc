@@ -56,6 +56,7 @@ const std::map<std::string, Family>& Families() {
       {"qwen3_next",
        {106,
         {"model.layers.0.linear_attn.in_proj_qkvz.weight", "model.layers.0.linear_attn.A_log"}}},
+      {"qwen3_next_two_blocks", {209, {"model.layers.7.self_attn.q_norm.weight"}}},
       {"gemma4",
        {98,
         {"model.embed_tokens_per_layer.weight", "model.layers.5.layer_scalar",
