@@ -88,6 +88,13 @@ class Fields {
   absl::Status status_;
 };
 
+// As transformers 5.19's classes have it where config.json does not.
+int64_t DefaultHeadDim(const ModelConfig& config) {
+  if (config.model_type == "qwen3") return 128;
+  if (config.model_type == "qwen3_next" || config.model_type == "gemma4_text") return 256;
+  return config.hidden_size / std::max<int64_t>(1, config.num_attention_heads);
+}
+
 void ReadLayerTypes(Fields& fields, ModelConfig& config) {
   const size_t layers = static_cast<size_t>(config.num_hidden_layers);
   config.full_attention.assign(layers, true);
@@ -144,8 +151,8 @@ void ReadExperts(Fields& fields, ModelConfig& config) {
   }
 }
 
-// Since transformers 5.15 what differs by layer is in per_layer_config; before, and on the hub, the
-// full-attention layers' values are fields of their own.
+// Since transformers 5.15 what differs by layer is in per_layer_config, where a layer that is not named
+// is as all others; before, and on the hub, the full-attention layers' values are fields of their own.
 void ReadGlobalAttention(Fields& fields, ModelConfig& config) {
   config.global_head_dim = fields.Integer({"global_head_dim"}, 0);
   config.num_global_key_value_heads = fields.Integer({"num_global_key_value_heads"}, 0);
@@ -184,7 +191,9 @@ void ReadGlobalAttention(Fields& fields, ModelConfig& config) {
       config.num_global_key_value_heads = heads;
     }
   }
-  if (config.global_head_dim == 0) config.global_head_dim = config.head_dim;
+  if (config.global_head_dim == 0) {
+    config.global_head_dim = by_layer == nullptr ? 512 : config.head_dim;
+  }
   // Only layers whose values are their keys have another number of heads.
   if (config.num_global_key_value_heads == 0 || !config.attention_k_eq_v) {
     config.num_global_key_value_heads = config.num_key_value_heads;
@@ -239,8 +248,7 @@ absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text) {
   }
   config.num_attention_heads = fields.Required("num_attention_heads");
   config.num_key_value_heads = fields.Integer({"num_key_value_heads"}, config.num_attention_heads);
-  config.head_dim = fields.Integer(
-      {"head_dim"}, config.hidden_size / std::max<int64_t>(1, config.num_attention_heads));
+  config.head_dim = fields.Integer({"head_dim"}, DefaultHeadDim(config));
   config.intermediate_size = fields.Required("intermediate_size");
   config.vocab_size = fields.Required("vocab_size");
   // Gemma's classes tie unless told otherwise; the others do not.
@@ -267,9 +275,8 @@ absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text) {
     config.attention_k_eq_v = fields.Bool("attention_k_eq_v", false);
     config.use_double_wide_mlp = fields.Bool("use_double_wide_mlp", false);
     config.enable_moe_block = fields.Bool("enable_moe_block", false);
-    config.hidden_size_per_layer_input = fields.Integer({"hidden_size_per_layer_input"}, 0);
-    config.vocab_size_per_layer_input =
-        fields.Integer({"vocab_size_per_layer_input"}, config.vocab_size);
+    config.hidden_size_per_layer_input = fields.Integer({"hidden_size_per_layer_input"}, 256);
+    config.vocab_size_per_layer_input = fields.Integer({"vocab_size_per_layer_input"}, 262'144);
     config.num_kv_shared_layers = fields.Integer({"num_kv_shared_layers"}, 0);
     if (config.num_kv_shared_layers > config.num_hidden_layers) {
       fields.Fail("'num_kv_shared_layers' is more than 'num_hidden_layers'");

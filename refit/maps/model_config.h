@@ -5,8 +5,9 @@
 //
 // Reads the spellings of the Hugging Face hub and those that transformers 5.15 and later write
 // (`num_local_experts`, `per_layer_config`, `layer_types` in place of an interval), flat or under
-// `text_config`: different spellings of one model give equal ModelConfigs. Fields that a family does
-// not have are 0, false or empty. Immutable once read, so thread-safe.
+// `text_config`: different spellings of one model give equal ModelConfigs. Where the file does not
+// state head_dim or Gemma 4's sizes, they are what transformers' class of that model takes. Fields
+// that a family does not have are 0, false or empty. Immutable once read, so thread-safe.
 //
 //   WS_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig("/models/Qwen3-0.6B/config.json"));
 //   config.head_dim;    // 128: stated, never hidden_size / num_attention_heads when it is

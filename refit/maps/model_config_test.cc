@@ -125,6 +125,33 @@ TEST(ModelConfigTest, WhatIsNotStatedFollowsTheModelsDefaults) {
   EXPECT_THAT(ParseModelConfig(plain + R"(, "rope_scaling": null})"), IsOk());
 }
 
+// As transformers 5.19's classes do with a config.json that lacks these fields.
+TEST(ModelConfigTest, DefaultsAreThoseOfTheModelsClass) {
+  const std::string sizes =
+      R"(", "hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
+          "num_key_value_heads": 2, "intermediate_size": 7, "vocab_size": 9,
+          "layer_types": ["full_attention", "full_attention"])";
+  const auto parse = [&](const std::string& type, const std::string& more) {
+    return ParseModelConfig(absl::StrCat(R"({"model_type": ")", type, sizes, more, "}")).value();
+  };
+  EXPECT_EQ(parse("llama", "").head_dim, 12);
+  EXPECT_EQ(parse("qwen2", "").head_dim, 12);
+  EXPECT_EQ(parse("qwen3_moe", "").head_dim, 12);
+  EXPECT_EQ(parse("qwen3", "").head_dim, 128);
+  EXPECT_EQ(parse("qwen3_next", "").head_dim, 256);
+
+  const ModelConfig gemma = parse("gemma4_text", "");
+  EXPECT_EQ(gemma.head_dim, 256);
+  EXPECT_EQ(gemma.global_head_dim, 512);
+  EXPECT_EQ(gemma.hidden_size_per_layer_input, 256);
+  EXPECT_EQ(gemma.vocab_size_per_layer_input, 262'144);
+  // The hub's spelling, which says nothing of the full-attention layers.
+  EXPECT_EQ(parse("gemma4_text", R"(, "head_dim": 16)").global_head_dim, 512);
+  // The newer one, which says that no layer differs.
+  EXPECT_EQ(parse("gemma4_text", R"(, "head_dim": 16, "per_layer_config": {})").global_head_dim,
+            16);
+}
+
 TEST(ModelConfigTest, GemmaTiesAndEndsWithFullAttention) {
   const ModelSpec spec = TinyModel("GemmaMoe");
   json config = json::parse(HubConfigJson(spec));

@@ -290,7 +290,7 @@ TEST(WeightMapTest, DerivedHeadDimIsCaught) {
     if (m.name == "Qwen3-0.6B") published = m;
   }
   ModelSpec derived = published;
-  derived.states_head_dim = false;  // 1024 / 16 instead of 128
+  derived.head_dim = 1024 / 16;  // instead of 128
   EXPECT_THAT(
       BuildFrom(HfShapes(published), derived, {"tunix"}).status(),
       StatusIs(absl::StatusCode::kInvalidArgument,
