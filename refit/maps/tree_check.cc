@@ -11,14 +11,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
-#include "base/cancel_scope.h"
-#include "base/deadline.h"
 #include "base/status_macros.h"
 #include "gtest/gtest.h"
 #include "refit/checkpoint/safetensors_writer.h"
-#include "refit/device/device.h"
-#include "refit/layout/box.h"
 #include "refit/maps/all_families.h"
 #include "refit/maps/load_checkpoint.h"
 #include "refit/maps/map_source.h"
@@ -29,6 +24,7 @@
 #include "refit/tensor/tensor_view.h"
 #include "refit/tensor_digest.h"
 #include "refit/testing/family_trees.h"
+#include "refit/testing/run_refit.h"
 
 namespace weight_sync::refit::testing {
 namespace {
@@ -209,31 +205,8 @@ absl::Status CheckedModel::CheckRefit(const WeightMap& map, Storage arrays,
       const std::unique_ptr<MapSource> source,
       MapSource::CreateUnbound(map, specs, manifest() ? &checkpoint() : nullptr, &gate));
   const RefitInfo& info = source->info();
-  WS_ASSIGN_OR_RETURN(const std::vector<Bucket> buckets, Pack(info, geometry));
-  WS_ASSIGN_OR_RETURN(const std::unique_ptr<Program> program, source->Compile(buckets));
   WS_RETURN_IF_ERROR(source->Bind(1, given));
-
-  std::vector<std::vector<std::byte>> table;
-  for (const TensorSpec& tensor : info.tensors()) {
-    table.emplace_back(static_cast<size_t>(tensor.bytes()), kPoison);
-  }
-  const base::CancelScope scope(base::Deadline::After(absl::Seconds(60)));
-  WS_ASSIGN_OR_RETURN(const ReadGuard guard, program->Begin(1, scope));
-  Stream stream = Stream::Host();
-  std::vector<std::byte> slot(static_cast<size_t>(geometry.bucket_bytes), kPoison);
-  for (size_t b = 0; b < buckets.size(); ++b) {
-    WS_RETURN_IF_ERROR(program
-                           ->Fill(static_cast<int>(b),
-                                  {slot.data(), geometry.bucket_bytes, Device::Host()}, stream)
-                           .status());
-    for (const Piece& piece : buckets[b].pieces) {
-      const TensorSpec& tensor = info[piece.tensor];
-      StoreBox(slot.data() + piece.dst, piece.box,
-               MutableTensorView::Contiguous(table[static_cast<size_t>(piece.tensor)].data(),
-                                             tensor.dtype, tensor.shape));
-    }
-  }
-  WS_RETURN_IF_ERROR(guard.Unchanged());
+  WS_ASSIGN_OR_RETURN(const std::vector<std::vector<std::byte>> table, RunRefit(*source, geometry));
 
   const ByName expected(case_.hf);
   for (int t = 0; t < info.size(); ++t) {
