@@ -10,32 +10,25 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/cancel_scope.h"
+#include "base/status_macros.h"
 
 namespace weight_sync::refit {
 namespace {
 
 class BucketProgram : public Program {
  public:
-  BucketProgram(CopyProgram copies, std::shared_ptr<const BoundArrays> arrays,
+  BucketProgram(CopyProgram copies, std::shared_ptr<BoundArrays> arrays,
                 std::vector<int64_t> bucket_bytes, const StepGate* gate)
       : copies_(std::move(copies)),
         arrays_(std::move(arrays)),
-        binding_(arrays_->binding),
+        binding_(arrays_->binding()),
         bucket_bytes_(std::move(bucket_bytes)),
         gate_(gate) {}
 
   absl::StatusOr<ReadGuard> Begin(Version version, const base::CancelScope&) override {
-    if (arrays_->binding == 0) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "no arrays are bound; Bind() the trainer's arrays of version ", version, " first"));
-    }
-    if (arrays_->version.has_value() && *arrays_->version != version) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the arrays bound are of version ", *arrays_->version,
-                       "; Bind() the trainer's arrays of version ", version, " first"));
-    }
-    binding_ = arrays_->binding;
-    return gate_->Read();
+    WS_ASSIGN_OR_RETURN(ReadGuard guard, arrays_->Begin(version, *gate_));
+    binding_ = arrays_->binding();
+    return guard;
   }
 
   absl::StatusOr<Event> Fill(int bucket, const DeviceSpan& dst, Stream&) override {
@@ -46,18 +39,18 @@ class BucketProgram : public Program {
       return absl::InternalError(
           absl::StrCat("bucket ", bucket, " does not fit a slot of ", dst.bytes, " bytes"));
     }
-    if (binding_ == 0) return absl::FailedPreconditionError("no sync was begun with arrays bound");
-    if (arrays_->binding != binding_) {
+    if (arrays_->binding() != binding_) {
       return absl::AbortedError(absl::StrCat(
           "bucket ", bucket, ": the arrays were bound anew or released since the sync began"));
     }
-    copies_.Run(bucket, arrays_->bases, dst.data);
+    WS_ASSIGN_OR_RETURN(const auto bases, arrays_->bases());
+    copies_.Run(bucket, bases, dst.data);
     return Event::Complete();
   }
 
  private:
   const CopyProgram copies_;
-  const std::shared_ptr<const BoundArrays> arrays_;
+  const std::shared_ptr<BoundArrays> arrays_;
   uint64_t binding_;  // of the sync that is open
   const std::vector<int64_t> bucket_bytes_;
   const StepGate* const gate_;
@@ -90,8 +83,7 @@ absl::Status CheckPiece(const Piece& piece, const Bucket& bucket, const RefitInf
   return absl::OkStatus();
 }
 
-std::unique_ptr<Program> MakeBucketProgram(CopyProgram copies,
-                                           std::shared_ptr<const BoundArrays> arrays,
+std::unique_ptr<Program> MakeBucketProgram(CopyProgram copies, std::shared_ptr<BoundArrays> arrays,
                                            absl::Span<const Bucket> buckets, const StepGate* gate) {
   std::vector<int64_t> bucket_bytes;
   bucket_bytes.reserve(buckets.size());

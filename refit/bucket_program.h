@@ -10,39 +10,26 @@
 #ifndef WEIGHT_SYNC_REFIT_BUCKET_PROGRAM_H_
 #define WEIGHT_SYNC_REFIT_BUCKET_PROGRAM_H_
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "refit/bound_arrays.h"
 #include "refit/layout/copy_program.h"
 #include "refit/packing/bucket.h"
 #include "refit/read_guard.h"
 #include "refit/refit_info.h"
 #include "refit/refit_source.h"
-#include "refit/version.h"
 
 namespace weight_sync::refit {
 
 // InvalidArgument unless the piece is a box inside its tensor and has its place inside the bucket.
 absl::Status CheckPiece(const Piece& piece, const Bucket& bucket, const RefitInfo& info);
 
-// Where the arrays are that copies name: what a source shares with its programs, which see it
-// change. Programs run while nobody changes it.
-struct BoundArrays {
-  std::vector<const std::byte*> bases;  // by tensor: its view's data()
-  std::optional<Version> version;       // that the arrays hold; none: whatever a sync is of
-  uint64_t binding = 0;                 // another number whenever they moved; 0: they are nowhere
-};
-
-// A program whose Begin() is FailedPrecondition while the arrays are nowhere or hold another version,
-// and whose Fill() is Aborted when they are no longer where they were at the last Begin(); before the
-// first, when the program was made. `gate`, which the trainer's steps open, must outlive it.
-std::unique_ptr<Program> MakeBucketProgram(CopyProgram copies,
-                                           std::shared_ptr<const BoundArrays> arrays,
+// A program whose Begin() is the arrays', and whose Fill() is Aborted when they are no longer where
+// they were at the last Begin(); before the first, when the program was made. `gate`, which the
+// trainer's steps open, must outlive it.
+std::unique_ptr<Program> MakeBucketProgram(CopyProgram copies, std::shared_ptr<BoundArrays> arrays,
                                            absl::Span<const Bucket> buckets, const StepGate* gate);
 
 }  // namespace weight_sync::refit

@@ -4,6 +4,7 @@
 #include "refit/hf_source.h"
 
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,30 @@
 #include "refit/tensor_digest.h"
 
 namespace weight_sync::refit {
+namespace {
+
+std::vector<TensorView> ViewsOf(const std::vector<HfParameter>& parameters) {
+  std::vector<TensorView> views;
+  views.reserve(parameters.size());
+  for (const HfParameter& parameter : parameters) views.push_back(parameter.view);
+  return views;
+}
+
+}  // namespace
+
+HfSource::HfSource(RefitInfo info, std::vector<HfParameter> parameters, const StepGate* gate)
+    : info_(std::move(info)),
+      parameters_(std::move(parameters)),
+      gate_(gate),
+      arrays_(std::make_shared<BoundArrays>(ViewsOf(parameters_), parameters_.size())) {
+  std::vector<const std::byte*> places;
+  places.reserve(parameters_.size());
+  for (const HfParameter& parameter : parameters_) places.push_back(parameter.view.data());
+  arrays_->Bind(std::nullopt, places);
+}
+
+absl::Status HfSource::UseSnapshots() { return arrays_->UseSnapshots(); }
+
 absl::StatusOr<std::unique_ptr<HfSource>> HfSource::Create(std::vector<HfParameter> parameters,
                                                            const StepGate* gate) {
   if (gate == nullptr) return absl::InvalidArgumentError("the source has no StepGate");
@@ -40,10 +65,7 @@ absl::StatusOr<std::unique_ptr<Program>> HfSource::Compile(absl::Span<const Buck
                     piece.dst);
     }
   }
-  auto arrays = std::make_shared<BoundArrays>();
-  for (const HfParameter& parameter : parameters_) arrays->bases.push_back(parameter.view.data());
-  arrays->binding = 1;
-  return MakeBucketProgram(std::move(copies), std::move(arrays), buckets, gate_);
+  return MakeBucketProgram(std::move(copies), arrays_, buckets, gate_);
 }
 
 absl::StatusOr<base::Digest128> HfSource::ReferenceDigest(int tensor) const {
@@ -51,7 +73,12 @@ absl::StatusOr<base::Digest128> HfSource::ReferenceDigest(int tensor) const {
     return absl::InvalidArgumentError(absl::StrCat("no tensor ", tensor, " of ", info_.size()));
   }
   const HfParameter& parameter = parameters_[static_cast<size_t>(tensor)];
-  return TensorDigest(parameter.name, parameter.view);
+  WS_ASSIGN_OR_RETURN(const auto bases, arrays_->bases());
+  WS_ASSIGN_OR_RETURN(
+      const TensorView view,
+      TensorView::Strided(bases[static_cast<size_t>(tensor)], parameter.view.dtype(),
+                          parameter.view.shape(), parameter.view.strides()));
+  return TensorDigest(parameter.name, view);
 }
 
 }  // namespace weight_sync::refit

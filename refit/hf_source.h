@@ -18,8 +18,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "refit/bound_arrays.h"
 #include "refit/refit_source.h"
 #include "refit/tensor/tensor_view.h"
 
@@ -36,17 +38,21 @@ class HfSource : public RefitSource {
   static absl::StatusOr<std::unique_ptr<HfSource>> Create(std::vector<HfParameter> parameters,
                                                           const StepGate* gate);
 
+  // From now on a sync reads a copy that its Begin() makes (refit/bound_arrays.h), and the trainer goes
+  // on as soon as that is made.
+  absl::Status UseSnapshots();
+
   const RefitInfo& info() const override { return info_; }
   absl::StatusOr<std::unique_ptr<Program>> Compile(absl::Span<const Bucket> buckets) override;
   absl::StatusOr<base::Digest128> ReferenceDigest(int tensor) const override;
 
  private:
-  HfSource(RefitInfo info, std::vector<HfParameter> parameters, const StepGate* gate)
-      : info_(std::move(info)), parameters_(std::move(parameters)), gate_(gate) {}
+  HfSource(RefitInfo info, std::vector<HfParameter> parameters, const StepGate* gate);
 
   RefitInfo info_;
   std::vector<HfParameter> parameters_;
   const StepGate* gate_;
+  const std::shared_ptr<BoundArrays> arrays_;
 };
 
 }  // namespace weight_sync::refit

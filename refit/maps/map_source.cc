@@ -3,7 +3,6 @@
 
 #include "refit/maps/map_source.h"
 
-#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "refit/differences.h"
 #include "refit/layout/convert.h"
 #include "refit/layout/region_copy.h"
+#include "refit/maps/source_checks.h"
 #include "refit/tensor_digest.h"
 
 namespace weight_sync::refit {
@@ -96,10 +96,7 @@ MapSource::MapSource(WeightMap map, std::vector<TensorView> views, std::vector<i
       views_(std::move(views)),
       passed_(std::move(passed)),
       gate_(gate),
-      arrays_(std::make_shared<BoundArrays>()) {
-  arrays_->bases.reserve(views_.size());
-  for (const TensorView& view : views_) arrays_->bases.push_back(view.data());
-}
+      arrays_(std::make_shared<BoundArrays>(views_, map_.trainer().size())) {}
 
 absl::StatusOr<std::unique_ptr<MapSource>> MapSource::Create(WeightMap map,
                                                              absl::Span<const TrainerArray> arrays,
@@ -124,30 +121,14 @@ absl::StatusOr<std::unique_ptr<MapSource>> MapSource::CreateFrom(WeightMap map,
                                                                  const Checkpoint* source,
                                                                  const StepGate* gate) {
   if (gate == nullptr) return absl::InvalidArgumentError("the source has no StepGate");
-  Differences absent("that pass through are not in the source checkpoint as the manifest says");
-  std::vector<int> passed(static_cast<size_t>(map.hf().size()), -1);
-  for (int t = 0; t < map.hf().size(); ++t) {
-    const TensorSpec& tensor = map.hf()[t];
-    for (const WeightMap::MappedRegion& mapped : map.regions(t)) {
-      const size_t trainer = static_cast<size_t>(mapped.trainer);
-      const auto conversion = ConversionBetween(views[trainer].dtype(), tensor.dtype);
-      if (conversion.ok()) continue;
-      return base::Prefixed(
-          absl::StrCat("'", map.trainer()[trainer].name, "' for '", tensor.name, "'"),
-          conversion.status());
-    }
-    if (!map.passes_through(t)) continue;
-    const NamedTensor* const held = source == nullptr ? nullptr : source->Find(tensor.name);
-    if (held == nullptr || held->tensor.shape() != tensor.shape ||
-        held->tensor.dtype() != tensor.dtype) {
-      absent.Add(tensor.name);
-      continue;
-    }
-    passed[static_cast<size_t>(t)] = static_cast<int>(views.size());
-    views.push_back(held->tensor);
-  }
-  if (!absent.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("HF tensors: ", absent.ToString()));
+  std::vector<DType> dtypes;
+  for (const TensorView& view : views) dtypes.push_back(view.dtype());
+  WS_RETURN_IF_ERROR(CheckConversions(map, dtypes));
+  WS_ASSIGN_OR_RETURN(const std::vector<const NamedTensor*> found, FindPassed(map, source));
+  std::vector<int> passed;
+  for (const NamedTensor* tensor : found) {
+    passed.push_back(tensor == nullptr ? -1 : static_cast<int>(views.size()));
+    if (tensor != nullptr) views.push_back(tensor->tensor);
   }
   return std::unique_ptr<MapSource>(
       new MapSource(std::move(map), std::move(views), std::move(passed), gate));
@@ -170,15 +151,15 @@ absl::Status MapSource::Bind(Version version, absl::Span<const TrainerArray> arr
 }
 
 void MapSource::BindMatched(std::optional<Version> version, const std::vector<TensorView>& views) {
-  for (size_t i = 0; i < views.size(); ++i) arrays_->bases[i] = views[i].data();
-  arrays_->version = version;
-  arrays_->binding = ++bindings_;
+  std::vector<const std::byte*> places;
+  places.reserve(views.size());
+  for (const TensorView& view : views) places.push_back(view.data());
+  arrays_->Bind(version, places);
 }
 
-void MapSource::Release() {
-  arrays_->binding = 0;
-  std::fill_n(arrays_->bases.begin(), map_.trainer().size(), nullptr);
-}
+void MapSource::Release() { arrays_->Release(); }
+
+absl::Status MapSource::UseSnapshots() { return arrays_->UseSnapshots(); }
 
 absl::StatusOr<CopyProgram> MapSource::CompileCopies(absl::Span<const Bucket> buckets) const {
   CopyProgram copies;
@@ -212,8 +193,7 @@ absl::StatusOr<base::Digest128> MapSource::ReferenceDigest(int tensor) const {
   if (tensor < 0 || tensor >= info().size()) {
     return absl::InvalidArgumentError(absl::StrCat("no tensor ", tensor, " of ", info().size()));
   }
-  if (arrays_->binding == 0)
-    return absl::FailedPreconditionError("no arrays are bound; Bind() some first");
+  WS_ASSIGN_OR_RETURN(const auto bases, arrays_->bases());
   const TensorSpec& spec = info()[tensor];
   const int passed = passed_[static_cast<size_t>(tensor)];
   if (passed >= 0) return TensorDigest(spec.name, views_[static_cast<size_t>(passed)]);
@@ -223,7 +203,7 @@ absl::StatusOr<base::Digest128> MapSource::ReferenceDigest(int tensor) const {
     const TensorView& view = views_[static_cast<size_t>(mapped.trainer)];
     WS_ASSIGN_OR_RETURN(const Conversion conversion, ConversionBetween(view.dtype(), spec.dtype));
     readers.emplace_back(mapped.region, spec.shape, view,
-                         arrays_->bases[static_cast<size_t>(mapped.trainer)], conversion);
+                         bases[static_cast<size_t>(mapped.trainer)], conversion);
   }
   const int64_t element = StorageElementBytes(spec.dtype);
   if (readers.size() == 1) {  // all of the tensor, so in its order

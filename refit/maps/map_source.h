@@ -28,7 +28,6 @@
 #ifndef WEIGHT_SYNC_REFIT_MAPS_MAP_SOURCE_H_
 #define WEIGHT_SYNC_REFIT_MAPS_MAP_SOURCE_H_
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -36,7 +35,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "refit/bucket_program.h"
+#include "refit/bound_arrays.h"
 #include "refit/checkpoint/checkpoint.h"
 #include "refit/layout/copy_program.h"
 #include "refit/maps/trainer_arrays.h"
@@ -73,6 +72,10 @@ class MapSource : public RefitSource {
   // Forgets the arrays that are bound.
   void Release();
 
+  // From now on a sync reads a copy that its Begin() makes (refit/bound_arrays.h): the trainer goes on
+  // as soon as that is made, and the arrays may be released.
+  absl::Status UseSnapshots();
+
   const WeightMap& map() const { return map_; }
   const RefitInfo& info() const override { return map_.hf(); }
   absl::StatusOr<std::unique_ptr<Program>> Compile(absl::Span<const Bucket> buckets) override;
@@ -100,7 +103,6 @@ class MapSource : public RefitSource {
   const std::vector<int> passed_;  // by HF tensor: its view if it passes through, or -1
   const StepGate* const gate_;
   const std::shared_ptr<BoundArrays> arrays_;  // by view
-  uint64_t bindings_ = 0;
 };
 
 }  // namespace weight_sync::refit

@@ -236,9 +236,9 @@ class UnboundMapSourceTest : public MapSourceTest {
 TEST_F(UnboundMapSourceTest, CompilesAndWaitsForArrays) {
   MakeUnbound("Qwen3Tied", "tunix");
   ExpectUnbound();
-  EXPECT_THAT(Fill(), NotNow("no sync was begun"));
+  EXPECT_THAT(Fill(), NotNow("no arrays are bound"));
   ASSERT_THAT(source_->Bind(1, arrays_), IsOk());
-  EXPECT_THAT(Fill(), NotNow("no sync was begun"));
+  EXPECT_THAT(Fill(), StatusIs(absl::StatusCode::kAborted, HasSubstr("bound anew")));
 }
 
 TEST_F(UnboundMapSourceTest, EachVersionHasArraysOfItsOwn) {
