@@ -35,6 +35,7 @@ struct Box {
   friend bool operator==(const Box& a, const Box& b) {
     return a.rank == b.rank && a.begin == b.begin && a.size == b.size;
   }
+  friend bool operator!=(const Box& a, const Box& b) { return !(a == b); }
 };
 
 // Appends the fewest boxes that hold the elements [begin, end) of a tensor of this shape, counted

@@ -54,6 +54,7 @@ class Sharding {
   // Rank 0 holds all of it.
   static Sharding OnRankZero(const Shape& shape);
 
+  const Mesh& mesh() const { return *mesh_; }
   const Shape& shape() const { return shape_; }
 
   // A rank that holds a part which no other rank contributes: of ranks that hold the same, the
