@@ -245,33 +245,30 @@ class Trainer {
 
 class ShardedSourceFamilyTest : public ::testing::TestWithParam<ModelSpec> {};
 
+// Every layout is cut at random; what else there is to choose takes turns.
 TEST_P(ShardedSourceFamilyTest, RefitsFromShardsOfEveryLayoutHoweverTheyAreCut) {
   std::mt19937 rng(7);
+  int turn = 0;
   for (const LayoutCase& c : LayoutCases(GetParam())) {
     SCOPED_TRACE(c.label);
-    for (const Storage arrays : {Storage::kBF16, Storage::kBF16AsMaster}) {
-      Trainer trainer(GetParam(), c, arrays, 4, {}, rng);
-      trainer.Compile({192, 64});
-      trainer.Bind(1);
-      ASSERT_THAT(trainer.SyncAll(1), Each(IsOk()));
-      trainer.Compile({4096, 8});
-      trainer.Bind(2);
-      ASSERT_THAT(trainer.SyncAll(2, /*digests=*/false), Each(IsOk()));
-    }
+    Trainer trainer(GetParam(), c, turn % 2 == 0 ? Storage::kBF16 : Storage::kBF16AsMaster, 4, {},
+                    rng);
+    trainer.Compile(turn % 3 == 0 ? Geometry{192, 64} : Geometry{4096, 8});
+    trainer.Bind(1);
+    ASSERT_THAT(trainer.SyncAll(1, /*digests=*/turn % 3 != 0), Each(IsOk()));
+    ++turn;
   }
 }
 
 TEST_P(ShardedSourceFamilyTest, RefitsWhereAProcessDrivesSeveralDevices) {
   std::mt19937 rng(8);
-  for (const LayoutCase& c : LayoutCases(GetParam())) {
-    SCOPED_TRACE(c.label);
-    for (const auto& [processes, process_of_rank] :
-         std::vector<std::pair<int, std::vector<int>>>{{1, {0, 0, 0, 0}}, {2, {0, 1, 1, 0}}}) {
-      Trainer trainer(GetParam(), c, Storage::kBF16, processes, process_of_rank, rng);
-      trainer.Compile({192, 64});
-      trainer.Bind(1);
-      ASSERT_THAT(trainer.SyncAll(1), Each(IsOk())) << processes;
-    }
+  const LayoutCase c = LayoutCases(GetParam()).back();
+  for (const auto& [processes, process_of_rank] :
+       std::vector<std::pair<int, std::vector<int>>>{{1, {0, 0, 0, 0}}, {2, {0, 1, 1, 0}}}) {
+    Trainer trainer(GetParam(), c, Storage::kBF16, processes, process_of_rank, rng);
+    trainer.Compile({4096, 64});
+    trainer.Bind(1);
+    ASSERT_THAT(trainer.SyncAll(1), Each(IsOk())) << processes;
   }
 }
 
