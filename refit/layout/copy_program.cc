@@ -3,47 +3,33 @@
 
 #include "refit/layout/copy_program.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "absl/log/check.h"
+#include "refit/layout/kernels/plane.h"
 
 namespace weight_sync::refit {
 namespace {
 
-// One dimension of equal runs: the shape of every innermost loop that is not a memcpy. A fixed size
-// lets the compiler move an element as one load and one store.
-template <size_t kBytes>
-void CopyElementRow(const CopyDim& dim, const std::byte* src, std::byte* dst) {
-  for (int64_t i = 0; i < dim.size; ++i) {
-    std::memcpy(dst + i * dim.dst_stride, src + i * dim.src_stride, kBytes);
-  }
-}
+// Waking a thread takes as long as copying this.
+constexpr int64_t kLeastShared = 256 << 10;
 
-void CopyRow(const CopyDim& dim, int64_t run, const std::byte* src, std::byte* dst) {
-  switch (run) {
-    case 1:
-      return CopyElementRow<1>(dim, src, dst);
-    case 2:
-      return CopyElementRow<2>(dim, src, dst);
-    case 4:
-      return CopyElementRow<4>(dim, src, dst);
-    case 8:
-      return CopyElementRow<8>(dim, src, dst);
-    default:
-      for (int64_t i = 0; i < dim.size; ++i) {
-        std::memcpy(dst + i * dim.dst_stride, src + i * dim.src_stride, static_cast<size_t>(run));
-      }
-  }
-}
+// A shorter run is memcpy's also when the bucket is streamed.
+constexpr int64_t kLeastStreamed = 64 << 10;
 
-template <Conversion kConversion>
-void ConvertRow(const CopyDim& dim, const std::byte* src, std::byte* dst) {
-  for (int64_t i = 0; i < dim.size; ++i) {
-    ConvertElement(kConversion, src + i * dim.src_stride, 0, dst + i * dim.dst_stride);
-  }
+void StreamRun(const Kernels& kernels, const std::byte* src, int64_t bytes, std::byte* dst) {
+  static const PlaneKernel kernel = KernelFor(PlaneKind::kRows, 1, Conversion::kNone);
+  kernel(kernels, {1, bytes, 0, 1, 0, 1}, /*stream=*/true, src, dst);
 }
 
 }  // namespace
+
+CopyProgram::CopyProgram(const CopyOptions& options)
+    : kernels_(&KernelsFor(options.level)), stream_bytes_(options.stream_bytes) {
+  if (options.threads > 1) workers_ = std::make_unique<WorkerPool>(options.threads);
+}
 
 void CopyProgram::Append(int tensor, const TensorView& view, const Box& box, int64_t dst) {
   const int64_t element = StorageElementBytes(view.dtype());
@@ -65,84 +51,98 @@ void CopyProgram::Append(int tensor, const TensorView& view, const Box& box, int
 void CopyProgram::Append(int tensor, int64_t src, absl::Span<const CopyDim> dims, int64_t element,
                          Conversion conversion, int64_t dst) {
   CHECK(!first_.empty()) << "StartBucket() first";
-  Strided strided{conversion, conversion == Conversion::kNone ? element : 1, 0, {}};
+  int64_t run = conversion == Conversion::kNone ? element : 1;
+  size_t outer = 0;
+  std::array<CopyDim, Shape::kMaxRank> kept;  // fastest first
   // Innermost first: grow the contiguous run while it continues, then collect what remains.
   for (auto dim = dims.rbegin(); dim != dims.rend(); ++dim) {
     if (dim->size == 0) return;
     if (dim->size == 1) continue;
-    if (conversion == Conversion::kNone && strided.outer == 0 && dim->src_stride == strided.run &&
-        dim->dst_stride == strided.run) {
-      strided.run *= dim->size;
+    if (conversion == Conversion::kNone && outer == 0 && dim->src_stride == run &&
+        dim->dst_stride == run) {
+      run *= dim->size;
       continue;
     }
-    if (strided.outer > 0) {
-      CopyDim& last = strided.dims[static_cast<size_t>(strided.outer) - 1];
+    if (outer > 0) {
+      CopyDim& last = kept[outer - 1];
       if (dim->src_stride == last.src_stride * last.size &&
           dim->dst_stride == last.dst_stride * last.size) {
         last.size *= dim->size;
         continue;
       }
     }
-    strided.dims[static_cast<size_t>(strided.outer++)] = *dim;
+    kept[outer++] = *dim;
   }
-  if (strided.outer == 0 && conversion == Conversion::kNone) {
-    if (copies_.size() > first_.back()) {
+  const int64_t copied = Copied();
+  if (outer == 0 && conversion == Conversion::kNone) {
+    if (copied > 0) {
       Copy& last = copies_.back();
-      if (last.tensor == tensor && last.strided < 0 && last.src + last.bytes == src &&
-          last.dst + last.bytes == dst) {
-        last.bytes += strided.run;
+      const int64_t last_bytes =
+          last.end - (copies_.size() - 1 > first_.back() ? copies_[copies_.size() - 2].end : 0);
+      if (last.tensor == tensor && last.strided < 0 && last.src + last_bytes == src &&
+          last.dst + last_bytes == dst) {
+        last.end += run;
         return;
       }
     }
-    copies_.push_back({src, dst, strided.run, tensor, -1});
+    copies_.push_back({src, dst, copied + run, tensor, -1});
     return;
   }
-  if (strided.outer == 0) strided.dims[static_cast<size_t>(strided.outer++)] = {1, 0, 0};
-  copies_.push_back({src, dst, 0, tensor, static_cast<int32_t>(strided_.size())});
-  strided_.push_back(strided);
+  strided_.push_back(StridedCopy::Plan(absl::MakeConstSpan(kept.data(), outer), run, conversion));
+  copies_.push_back({src, dst, copied + strided_.back().bytes(), tensor,
+                     static_cast<int32_t>(strided_.size() - 1)});
 }
 
 void CopyProgram::Run(int bucket, absl::Span<const std::byte* const> bases, std::byte* dst) const {
   const size_t b = static_cast<size_t>(bucket);
+  const size_t first = first_[b];
   const size_t end = b + 1 < first_.size() ? first_[b + 1] : copies_.size();
-  for (size_t i = first_[b]; i < end; ++i) {
-    const Copy& copy = copies_[i];
-    const std::byte* src = bases[static_cast<size_t>(copy.tensor)] + copy.src;
-    if (copy.strided < 0) {
-      std::memcpy(dst + copy.dst, src, static_cast<size_t>(copy.bytes));
-    } else {
-      RunStrided(strided_[static_cast<size_t>(copy.strided)], src, dst + copy.dst);
-    }
+  if (first == end) return;
+  const int64_t bytes = copies_[end - 1].end;
+  const bool stream = bytes >= stream_bytes_;
+  if (workers_ == nullptr || bytes < kLeastShared) {
+    RunPart(first, end, 0, bytes, stream, bases, dst);
+    return;
   }
+  const int64_t share = bytes / workers_->workers();
+  workers_->Run([&](int worker) {
+    const int64_t from = worker * share;
+    RunPart(first, end, from, worker + 1 == workers_->workers() ? bytes : from + share, stream,
+            bases, dst);
+  });
 }
 
-void CopyProgram::RunStrided(const Strided& strided, const std::byte* src, std::byte* dst) {
-  // dims[0] is the row; the others count in `index`.
-  std::array<int64_t, Shape::kMaxRank> index = {};
-  for (;;) {
-    switch (strided.conversion) {
-      case Conversion::kNone:
-        CopyRow(strided.dims[0], strided.run, src, dst);
-        break;
-      case Conversion::kF32ToBF16:
-        ConvertRow<Conversion::kF32ToBF16>(strided.dims[0], src, dst);
-        break;
-      case Conversion::kBF16ToF32:
-        ConvertRow<Conversion::kBF16ToF32>(strided.dims[0], src, dst);
-        break;
-    }
-    int d = 1;
-    for (; d < strided.outer; ++d) {
-      const CopyDim& dim = strided.dims[static_cast<size_t>(d)];
-      src += dim.src_stride;
-      dst += dim.dst_stride;
-      if (++index[static_cast<size_t>(d)] < dim.size) break;
-      src -= dim.src_stride * dim.size;
-      dst -= dim.dst_stride * dim.size;
-      index[static_cast<size_t>(d)] = 0;
-    }
-    if (d >= strided.outer) return;
+void CopyProgram::RunPart(size_t first, size_t end, int64_t from, int64_t to, bool stream,
+                          absl::Span<const std::byte* const> bases, std::byte* dst) const {
+  size_t i = first;
+  if (from > 0) {
+    i = static_cast<size_t>(
+        std::upper_bound(copies_.begin() + static_cast<ptrdiff_t>(first),
+                         copies_.begin() + static_cast<ptrdiff_t>(end), from,
+                         [](int64_t byte, const Copy& copy) { return byte < copy.end; }) -
+        copies_.begin());
   }
+  int64_t start = i > first ? copies_[i - 1].end : 0;
+  for (; i < end && start < to; ++i) {
+    const Copy& copy = copies_[i];
+    const std::byte* const src = bases[static_cast<size_t>(copy.tensor)] + copy.src;
+    const int64_t part = std::max<int64_t>(from - start, 0);
+    const int64_t part_end = std::min(to, copy.end) - start;
+    if (copy.strided >= 0) {
+      const StridedCopy& strided = strided_[static_cast<size_t>(copy.strided)];
+      if (part == 0 && part_end == copy.end - start) {
+        strided.Run(*kernels_, stream, src, dst + copy.dst);
+      } else {
+        strided.RunPart(*kernels_, stream, part, part_end, src, dst + copy.dst);
+      }
+    } else if (stream && part_end - part >= kLeastStreamed) {
+      StreamRun(*kernels_, src + part, part_end - part, dst + copy.dst + part);
+    } else {
+      std::memcpy(dst + copy.dst + part, src + part, static_cast<size_t>(part_end - part));
+    }
+    start = copy.end;
+  }
+  if (stream) kernels_->fence();
 }
 
 }  // namespace weight_sync::refit

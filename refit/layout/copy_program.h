@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // CopyProgram: a flat list of copies from tensors into buckets, in bucket order. Built once from
-// views and boxes; running it touches no name and allocates nothing. Neighbouring copies that
-// continue each other in source and destination become one.
+// views and boxes, each copy with the kernel that suits it; running it touches no name and allocates
+// nothing. Neighbouring copies that continue each other in source and destination become one.
 //
 // Sources are kept as (tensor index, byte offset from its first element), so arrays may be replaced
 // between runs. Immutable once built, and then thread-safe to run.
 //
-//   CopyProgram program;
+//   CopyProgram program({/*threads=*/2});
 //   program.StartBucket();
 //   program.Append(0, view, box, /*dst=*/64);      // box of tensor 0, row-major at byte 64
 //   program.Run(/*bucket=*/0, bases, slot);         // bases[0] == view.data()
@@ -16,27 +16,37 @@
 #ifndef WEIGHT_SYNC_REFIT_LAYOUT_COPY_PROGRAM_H_
 #define WEIGHT_SYNC_REFIT_LAYOUT_COPY_PROGRAM_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "refit/layout/box.h"
 #include "refit/layout/convert.h"
+#include "refit/layout/kernels/kernels.h"
+#include "refit/layout/kernels/strided_copy.h"
+#include "refit/layout/worker_pool.h"
 #include "refit/tensor/tensor_view.h"
 
 namespace weight_sync::refit {
 
-// One dimension of a copy: so many elements, so many bytes apart on each side.
-struct CopyDim {
-  int64_t size;
-  int64_t src_stride;
-  int64_t dst_stride;
+struct CopyOptions {
+  // That copy a bucket together, the one that calls Run() among them; the others are the program's
+  // own. More than one pays where a core is idle and buckets are of megabytes.
+  int threads = 1;
+
+  // A bucket of at least so many bytes is written past the caches, which then keep what they hold
+  // and read nothing that is overwritten; the reader of a smaller one finds it in a cache.
+  int64_t stream_bytes = 8 << 20;
+
+  CpuLevel level = BestCpuLevel();
 };
 
 class CopyProgram {
  public:
+  explicit CopyProgram(const CopyOptions& options = {});
+
   void StartBucket() { first_.push_back(copies_.size()); }
 
   // `box` is in storage elements of `view` and inside it.
@@ -60,24 +70,25 @@ class CopyProgram {
 
  private:
   struct Copy {
-    int64_t src;    // bytes from the tensor's first element; may be negative
-    int64_t dst;    // bytes from the bucket's first byte
-    int64_t bytes;  // of one contiguous run; 0 for a strided copy
+    int64_t src;  // bytes from the tensor's first element; may be negative
+    int64_t dst;  // bytes from the bucket's first byte
+    int64_t end;  // bytes of the bucket's copies up to this one and with it
     int32_t tensor;
     int32_t strided;  // index into strided_, or -1 for one contiguous run
   };
-  // `outer` dimensions, fastest first, of runs of `run` bytes, or of elements that are converted.
-  struct Strided {
-    Conversion conversion;
-    int64_t run;
-    int outer;
-    std::array<CopyDim, Shape::kMaxRank> dims;
-  };
 
-  static void RunStrided(const Strided& strided, const std::byte* src, std::byte* dst);
+  // Bytes of the bucket's copies so far.
+  int64_t Copied() const { return copies_.size() > first_.back() ? copies_.back().end : 0; }
 
+  // Those of the copies [first, end), all of one bucket, that are or lie in its bytes [from, to).
+  void RunPart(size_t first, size_t end, int64_t from, int64_t to, bool stream,
+               absl::Span<const std::byte* const> bases, std::byte* dst) const;
+
+  const Kernels* kernels_;
+  int64_t stream_bytes_;
+  std::unique_ptr<WorkerPool> workers_;  // null for one thread
   std::vector<Copy> copies_;
-  std::vector<Strided> strided_;
+  std::vector<StridedCopy> strided_;
   std::vector<size_t> first_;  // index of each bucket's first copy
 };
 
