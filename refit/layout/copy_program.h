@@ -8,7 +8,7 @@
 // Sources are kept as (tensor index, byte offset from its first element), so arrays may be replaced
 // between runs. Immutable once built, and then thread-safe to run.
 //
-//   CopyProgram program({/*threads=*/2});
+//   CopyProgram program;
 //   program.StartBucket();
 //   program.Append(0, view, box, /*dst=*/64);      // box of tensor 0, row-major at byte 64
 //   program.Run(/*bucket=*/0, bases, slot);         // bases[0] == view.data()
@@ -61,7 +61,8 @@ class CopyProgram {
   int64_t copies() const { return static_cast<int64_t>(copies_.size()); }
   // Of memory that the program itself takes.
   int64_t bytes() const {
-    return static_cast<int64_t>(copies_.size() * sizeof(Copy) + strided_.size() * sizeof(Strided) +
+    return static_cast<int64_t>(copies_.size() * sizeof(Copy) +
+                                strided_.size() * sizeof(StridedCopy) +
                                 first_.size() * sizeof(size_t));
   }
 

@@ -8,11 +8,14 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "refit/layout/box.h"
+#include "refit/layout/kernels/kernels.h"
+#include "refit/layout/kernels/levels_for_testing.h"
 #include "refit/tensor/dtype.h"
 #include "refit/tensor/shape.h"
 #include "refit/tensor/tensor_view.h"
@@ -56,9 +59,21 @@ Box RandomBox(const Shape& shape, std::mt19937& rng) {
   return box;
 }
 
+// Every level of this CPU, past the caches and not.
+std::vector<CopyOptions> KindsOfOptions() {
+  std::vector<CopyOptions> kinds;
+  for (const CpuLevel level : LevelsOfThisCpu()) {
+    for (const int64_t stream_bytes : {int64_t{0}, std::numeric_limits<int64_t>::max()}) {
+      kinds.push_back({/*threads=*/1, stream_bytes, level});
+    }
+  }
+  return kinds;
+}
+
 TEST(CopyProgramTest, BoxesOfViewsInAnyStridesEqualANaiveLoop) {
   std::mt19937 rng(1);
-  for (int round = 0; round < 400; ++round) {
+  const std::vector<CopyOptions> options = KindsOfOptions();
+  for (size_t round = 0; round < 600; ++round) {
     std::vector<RandomTensor> tensors;
     std::vector<const std::byte*> bases;
     for (int t = 0; t < 4; ++t) {
@@ -66,7 +81,7 @@ TEST(CopyProgramTest, BoxesOfViewsInAnyStridesEqualANaiveLoop) {
                            kAllViewKinds[rng() % kAllViewKinds.size()], rng);
       bases.push_back(tensors.back().view().data());
     }
-    CopyProgram program;
+    CopyProgram program(options[round % options.size()]);
     std::vector<std::vector<std::byte>> expected;
     const int buckets = static_cast<int>(rng() % 4);
     for (int b = 0; b < buckets; ++b) {
@@ -95,6 +110,74 @@ TEST(CopyProgramTest, BoxesOfViewsInAnyStridesEqualANaiveLoop) {
       ASSERT_EQ(got, want) << "round " << round << " bucket " << b;
     }
   }
+}
+
+// Buckets large enough that threads share them: of tiny and of large copies, whose borders lie where
+// they will.
+TEST(CopyProgramTest, ThreadsCopyABucketTogether) {
+  std::mt19937 rng(6);
+  std::vector<RandomTensor> tensors;
+  std::vector<const std::byte*> bases;
+  const Shape shapes[] = {{700, 450}, {90, 3, 700}, {3000}, {450, 700}, {16, 40, 30, 20}, {7}};
+  for (const Shape& shape : shapes) {
+    for (const ViewKind kind : {ViewKind::kContiguous, ViewKind::kTransposed, ViewKind::kMixed}) {
+      tensors.emplace_back(DType::kBF16, shape, kind, rng);
+      bases.push_back(tensors.back().view().data());
+    }
+  }
+  struct Piece {
+    int tensor;
+    Box box;
+    int64_t dst;
+  };
+  std::vector<Piece> pieces;
+  std::vector<std::byte> want;
+  while (want.size() < 1u << 20) {
+    const size_t tensor = rng() % tensors.size();
+    const TensorView& view = tensors[tensor].view();
+    const Box box = RandomBox(view.shape(), rng);
+    want.resize(want.size() + rng() % 3, kPoison);
+    pieces.push_back({static_cast<int>(tensor), box, static_cast<int64_t>(want.size())});
+    const std::vector<std::byte> bytes = BoxBytes(DenseBytes(view), view.shape(), 2, box);
+    want.insert(want.end(), bytes.begin(), bytes.end());
+  }
+  want.resize(want.size() + 16, kPoison);
+  for (CopyOptions options : KindsOfOptions()) {
+    for (options.threads = 2; options.threads <= 5; ++options.threads) {
+      CopyProgram program(options);
+      for (int bucket = 0; bucket < 2; ++bucket) {
+        program.StartBucket();
+        for (const Piece& piece : pieces) {
+          program.Append(piece.tensor, tensors[static_cast<size_t>(piece.tensor)].view(), piece.box,
+                         piece.dst);
+        }
+      }
+      for (int bucket = 0; bucket < 2; ++bucket) {
+        std::vector<std::byte> got(want.size(), kPoison);
+        program.Run(bucket, bases, got.data());
+        ASSERT_TRUE(got == want) << options.threads << " threads, " << CpuLevelName(options.level);
+      }
+    }
+  }
+}
+
+TEST(CopyProgramTest, SeveralThreadsMayRunOneProgramWithThreadsOfItsOwn) {
+  std::mt19937 rng(7);
+  const RandomTensor tensor(DType::kF32, {700, 450}, ViewKind::kTransposed, rng);
+  CopyProgram program(CopyOptions{/*threads=*/2});
+  program.StartBucket();
+  program.Append(0, tensor.view(), Box::Whole(tensor.view().shape()), 0);
+  const std::vector<const std::byte*> bases = {tensor.view().data()};
+  const std::vector<std::byte> want = DenseBytes(tensor.view());
+  std::vector<std::vector<std::byte>> got(3, std::vector<std::byte>(want.size()));
+  std::vector<std::thread> threads;
+  for (std::vector<std::byte>& dst : got) {
+    threads.emplace_back([&] {
+      for (int run = 0; run < 5; ++run) program.Run(0, bases, dst.data());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(got, ::testing::Each(want));
 }
 
 TEST(CopyProgramTest, ArraysMayBeReplacedBetweenRuns) {

@@ -113,11 +113,11 @@ class Tile {
   alignas(kLineBytes) std::byte out_[kRows * kTileBytes];
 };
 
-// How many elements there are before the next tile's worth of lines, if they end there.
+// How many elements there are before the next multiple of `lines` bytes, if they end there.
 template <int64_t kElement>
-int64_t ToLine(const std::byte* memory) {
-  const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(memory) % kTileBytes);
-  return past % kElement == 0 ? (kTileBytes - past) % kTileBytes / kElement : 0;
+int64_t ElementsBefore(int64_t lines, const std::byte* memory) {
+  const int64_t past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(memory)) & (lines - 1);
+  return past % kElement == 0 ? (lines - past) % lines / kElement : 0;
 }
 
 template <Conversion kConversion, int64_t kElement>
@@ -130,8 +130,9 @@ void Transpose(const Kernels& kernels, const Plane& plane, bool stream, const st
   stream =
       stream && plane.dst_row % kLineBytes == 0 && reinterpret_cast<uintptr_t>(dst) % kElement == 0;
   // Where both sides' rows are whole lines apart, tiles begin at whole lines, but for the first ones.
-  const int64_t first_columns = stream ? ToLine<kElement>(dst) : 0;
-  const int64_t first_rows = plane.src_column % kLineBytes == 0 ? ToLine<kSrc>(src) : 0;
+  const int64_t first_columns = stream ? ElementsBefore<kElement>(kTileBytes, dst) : 0;
+  const int64_t first_rows =
+      plane.src_column % kLineBytes == 0 ? ElementsBefore<kSrc>(kTile * kSrc, src) : 0;
   Tile<kElement> tile(kernels, stream, plane.dst_row);
   for (int64_t block = 0, end; block < plane.rows; block = end) {
     end = std::min(plane.rows, block + kRowBlock);
