@@ -27,7 +27,9 @@ void StreamRun(const Kernels& kernels, const std::byte* src, int64_t bytes, std:
 }  // namespace
 
 CopyProgram::CopyProgram(const CopyOptions& options)
-    : kernels_(&KernelsFor(options.level)), stream_bytes_(options.stream_bytes) {
+    : kernels_(&KernelsFor(options.level)),
+      stream_elements_from_(options.stream_elements_from),
+      stream_runs_from_(options.stream_runs_from) {
   if (options.threads > 1) workers_ = std::make_unique<WorkerPool>(options.threads);
 }
 
@@ -99,21 +101,22 @@ void CopyProgram::Run(int bucket, absl::Span<const std::byte* const> bases, std:
   const size_t end = b + 1 < first_.size() ? first_[b + 1] : copies_.size();
   if (first == end) return;
   const int64_t bytes = copies_[end - 1].end;
-  const bool stream = bytes >= stream_bytes_;
   if (workers_ == nullptr || bytes < kLeastShared) {
-    RunPart(first, end, 0, bytes, stream, bases, dst);
+    RunPart(first, end, 0, bytes, bases, dst);
     return;
   }
   const int64_t share = bytes / workers_->workers();
   workers_->Run([&](int worker) {
     const int64_t from = worker * share;
-    RunPart(first, end, from, worker + 1 == workers_->workers() ? bytes : from + share, stream,
-            bases, dst);
+    RunPart(first, end, from, worker + 1 == workers_->workers() ? bytes : from + share, bases, dst);
   });
 }
 
-void CopyProgram::RunPart(size_t first, size_t end, int64_t from, int64_t to, bool stream,
+void CopyProgram::RunPart(size_t first, size_t end, int64_t from, int64_t to,
                           absl::Span<const std::byte* const> bases, std::byte* dst) const {
+  const int64_t bytes = copies_[end - 1].end;
+  const bool stream_elements = bytes >= stream_elements_from_;
+  const bool stream_runs = bytes >= stream_runs_from_;
   size_t i = first;
   if (from > 0) {
     i = static_cast<size_t>(
@@ -130,19 +133,20 @@ void CopyProgram::RunPart(size_t first, size_t end, int64_t from, int64_t to, bo
     const int64_t part_end = std::min(to, copy.end) - start;
     if (copy.strided >= 0) {
       const StridedCopy& strided = strided_[static_cast<size_t>(copy.strided)];
+      const bool stream = strided.copies_runs() ? stream_runs : stream_elements;
       if (part == 0 && part_end == copy.end - start) {
         strided.Run(*kernels_, stream, src, dst + copy.dst);
       } else {
         strided.RunPart(*kernels_, stream, part, part_end, src, dst + copy.dst);
       }
-    } else if (stream && part_end - part >= kLeastStreamed) {
+    } else if (stream_runs && part_end - part >= kLeastStreamed) {
       StreamRun(*kernels_, src + part, part_end - part, dst + copy.dst + part);
     } else {
       std::memcpy(dst + copy.dst + part, src + part, static_cast<size_t>(part_end - part));
     }
     start = copy.end;
   }
-  if (stream) kernels_->fence();
+  if (stream_elements || stream_runs) kernels_->fence();
 }
 
 }  // namespace weight_sync::refit

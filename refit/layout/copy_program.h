@@ -36,9 +36,12 @@ struct CopyOptions {
   // own. More than one pays where a core is idle and buckets are of megabytes.
   int threads = 1;
 
-  // A bucket of at least so many bytes is written past the caches, which then keep what they hold
-  // and read nothing that is overwritten; the reader of a smaller one finds it in a cache.
-  int64_t stream_bytes = 8 << 20;
+  // Buckets of at least so many bytes are written past the caches: nothing is read that is about to
+  // be overwritten, and what reads the bucket finds it in memory. It pays soon where elements are
+  // transposed or converted, also for a reader on another core; for runs as they are only in buckets
+  // that no cache holds. Measured with //benchmarks:refit and two processors over a ring.
+  int64_t stream_elements_from = 256 << 10;
+  int64_t stream_runs_from = 16 << 20;
 
   CpuLevel level = BestCpuLevel();
 };
@@ -82,11 +85,12 @@ class CopyProgram {
   int64_t Copied() const { return copies_.size() > first_.back() ? copies_.back().end : 0; }
 
   // Those of the copies [first, end), all of one bucket, that are or lie in its bytes [from, to).
-  void RunPart(size_t first, size_t end, int64_t from, int64_t to, bool stream,
+  void RunPart(size_t first, size_t end, int64_t from, int64_t to,
                absl::Span<const std::byte* const> bases, std::byte* dst) const;
 
   const Kernels* kernels_;
-  int64_t stream_bytes_;
+  int64_t stream_elements_from_;
+  int64_t stream_runs_from_;
   std::unique_ptr<WorkerPool> workers_;  // null for one thread
   std::vector<Copy> copies_;
   std::vector<StridedCopy> strided_;

@@ -63,8 +63,8 @@ Box RandomBox(const Shape& shape, std::mt19937& rng) {
 std::vector<CopyOptions> KindsOfOptions() {
   std::vector<CopyOptions> kinds;
   for (const CpuLevel level : LevelsOfThisCpu()) {
-    for (const int64_t stream_bytes : {int64_t{0}, std::numeric_limits<int64_t>::max()}) {
-      kinds.push_back({/*threads=*/1, stream_bytes, level});
+    for (const int64_t from : {int64_t{0}, std::numeric_limits<int64_t>::max()}) {
+      kinds.push_back({/*threads=*/1, from, from, level});
     }
   }
   return kinds;

@@ -61,6 +61,7 @@ StridedCopy StridedCopy::Plan(absl::Span<const CopyDim> dims, int64_t run, Conve
   };
   const CopyDim rows = dim_or_one(row);
   const CopyDim columns = run_is_columns ? CopyDim{run, 1, 1} : dim_or_one(column);
+  copy.copies_runs_ = run_is_columns;
   copy.kernel_ = KernelFor(kind, dst_element, conversion);
   copy.plane_ = {rows.size,          columns.size,    rows.src_stride,
                  columns.src_stride, rows.dst_stride, columns.dst_stride};

@@ -37,7 +37,8 @@ class StridedCopy {
   // where elements are converted.
   static StridedCopy Plan(absl::Span<const CopyDim> dims, int64_t run, Conversion conversion);
 
-  int64_t bytes() const { return bytes_; }  // in the destination
+  int64_t bytes() const { return bytes_; }           // in the destination
+  bool copies_runs() const { return copies_runs_; }  // rather than elements one by one
 
   // `stream` as in plane.h.
   void Run(const Kernels& kernels, bool stream, const std::byte* src, std::byte* dst) const;
@@ -58,6 +59,7 @@ class StridedCopy {
   Plane plane_;
   int64_t bytes_;
   int32_t cut_unit_;  // parts begin at multiples of it
+  bool copies_runs_;
   int8_t cut_dim_;
   int8_t outer_ = 0;
   std::array<CopyDim, Shape::kMaxRank> dims_;  // the outer ones
