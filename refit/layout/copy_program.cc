@@ -95,10 +95,26 @@ void CopyProgram::Append(int tensor, int64_t src, absl::Span<const CopyDim> dims
                      static_cast<int32_t>(strided_.size() - 1)});
 }
 
+size_t CopyProgram::EndOf(int bucket) const {
+  const size_t next = static_cast<size_t>(bucket) + 1;
+  return next < first_.size() ? first_[next] : copies_.size();
+}
+
+std::vector<CopyProgram::PlannedCopy> CopyProgram::PlannedCopies(int bucket) const {
+  std::vector<PlannedCopy> planned;
+  int64_t start = 0;
+  for (size_t i = first_[static_cast<size_t>(bucket)]; i < EndOf(bucket); ++i) {
+    const Copy& copy = copies_[i];
+    const bool strided = copy.strided >= 0;
+    planned.push_back({copy.tensor, copy.src, copy.dst, strided ? 0 : copy.end - start,
+                       strided ? &strided_[static_cast<size_t>(copy.strided)] : nullptr});
+    start = copy.end;
+  }
+  return planned;
+}
+
 void CopyProgram::Run(int bucket, absl::Span<const std::byte* const> bases, std::byte* dst) const {
-  const size_t b = static_cast<size_t>(bucket);
-  const size_t first = first_[b];
-  const size_t end = b + 1 < first_.size() ? first_[b + 1] : copies_.size();
+  const size_t first = first_[static_cast<size_t>(bucket)], end = EndOf(bucket);
   if (first == end) return;
   const int64_t bytes = copies_[end - 1].end;
   if (workers_ == nullptr || bytes < kLeastShared) {

@@ -69,6 +69,17 @@ class CopyProgram {
                                 first_.size() * sizeof(size_t));
   }
 
+  // A bucket's copies in order, for who runs them by other means. Exactly one of `strided`, which the
+  // program keeps, and `bytes` of one run is set.
+  struct PlannedCopy {
+    int tensor;
+    int64_t src;
+    int64_t dst;
+    int64_t bytes;
+    const StridedCopy* strided;
+  };
+  std::vector<PlannedCopy> PlannedCopies(int bucket) const;
+
   // `bases` holds each tensor's data(); `dst` the bucket's first byte.
   void Run(int bucket, absl::Span<const std::byte* const> bases, std::byte* dst) const;
 
@@ -80,6 +91,8 @@ class CopyProgram {
     int32_t tensor;
     int32_t strided;  // index into strided_, or -1 for one contiguous run
   };
+
+  size_t EndOf(int bucket) const;  // of its copies in copies_
 
   // Bytes of the bucket's copies so far.
   int64_t Copied() const { return copies_.size() > first_.back() ? copies_.back().end : 0; }

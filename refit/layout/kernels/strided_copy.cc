@@ -61,11 +61,13 @@ StridedCopy StridedCopy::Plan(absl::Span<const CopyDim> dims, int64_t run, Conve
   };
   const CopyDim rows = dim_or_one(row);
   const CopyDim columns = run_is_columns ? CopyDim{run, 1, 1} : dim_or_one(column);
-  copy.copies_runs_ = run_is_columns;
+  copy.kind_ = kind;
+  copy.conversion_ = conversion;
+  copy.element_ = static_cast<int8_t>(run_is_columns ? 1 : dst_element);
   copy.kernel_ = KernelFor(kind, dst_element, conversion);
   copy.plane_ = {rows.size,          columns.size,    rows.src_stride,
                  columns.src_stride, rows.dst_stride, columns.dst_stride};
-  copy.bytes_ = rows.size * columns.size * (run_is_columns ? 1 : dst_element);
+  copy.bytes_ = rows.size * columns.size * copy.element_;
   for (int i = 0; i < static_cast<int>(dims.size()); ++i) {
     if (i == row || i == column) continue;
     copy.dims_[static_cast<size_t>(copy.outer_++)] = dims[static_cast<size_t>(i)];
@@ -75,8 +77,9 @@ StridedCopy StridedCopy::Plan(absl::Span<const CopyDim> dims, int64_t run, Conve
   int64_t most = 0;
   for (int dim = kColumns; dim < copy.outer_; ++dim) {
     int64_t unit = 1;
-    if (dim == kColumns) unit = run_is_columns ? kTileBytes : kTileBytes / dst_element;
-    if (dim == kRows && kind == PlaneKind::kTranspose) unit = kTileBytes / dst_element;
+    if (dim == kColumns || (dim == kRows && kind == PlaneKind::kTranspose)) {
+      unit = kTileBytes / copy.element_;
+    }
     const int64_t pieces = copy.Dim(dim).size / unit;
     if (pieces > most) {
       most = pieces;

@@ -37,8 +37,18 @@ class StridedCopy {
   // where elements are converted.
   static StridedCopy Plan(absl::Span<const CopyDim> dims, int64_t run, Conversion conversion);
 
-  int64_t bytes() const { return bytes_; }           // in the destination
-  bool copies_runs() const { return copies_runs_; }  // rather than elements one by one
+  int64_t bytes() const { return bytes_; }  // in the destination
+
+  // What the kernel does. The element is the destination's; for rows that are not converted it is a
+  // byte.
+  PlaneKind kind() const { return kind_; }
+  Conversion conversion() const { return conversion_; }
+  int64_t element() const { return element_; }
+  const Plane& plane() const { return plane_; }
+  absl::Span<const CopyDim> outer() const {
+    return absl::MakeConstSpan(dims_.data(), static_cast<size_t>(outer_));
+  }
+  bool copies_runs() const { return kind_ == PlaneKind::kRows && conversion_ == Conversion::kNone; }
 
   // `stream` as in plane.h.
   void Run(const Kernels& kernels, bool stream, const std::byte* src, std::byte* dst) const;
@@ -59,7 +69,9 @@ class StridedCopy {
   Plane plane_;
   int64_t bytes_;
   int32_t cut_unit_;  // parts begin at multiples of it
-  bool copies_runs_;
+  PlaneKind kind_;
+  Conversion conversion_;
+  int8_t element_;
   int8_t cut_dim_;
   int8_t outer_ = 0;
   std::array<CopyDim, Shape::kMaxRank> dims_;  // the outer ones
