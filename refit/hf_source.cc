@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<HfSource>> HfSource::Create(std::vector<HfParamet
 }
 
 absl::StatusOr<std::unique_ptr<Program>> HfSource::Compile(absl::Span<const Bucket> buckets) {
-  CopyProgram copies;
+  CopyProgram copies(copy_options_);
   for (const Bucket& bucket : buckets) {
     copies.StartBucket();
     for (const Piece& piece : bucket.pieces) {

@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "refit/bound_arrays.h"
+#include "refit/layout/copy_program.h"
 #include "refit/refit_source.h"
 #include "refit/tensor/tensor_view.h"
 
@@ -42,6 +43,9 @@ class HfSource : public RefitSource {
   // on as soon as that is made.
   absl::Status UseSnapshots();
 
+  // Programs that are compiled from now on copy like this: by several threads, say.
+  void UseCopyOptions(const CopyOptions& options) { copy_options_ = options; }
+
   const RefitInfo& info() const override { return info_; }
   absl::StatusOr<std::unique_ptr<Program>> Compile(absl::Span<const Bucket> buckets) override;
   absl::StatusOr<base::Digest128> ReferenceDigest(int tensor) const override;
@@ -53,6 +57,7 @@ class HfSource : public RefitSource {
   std::vector<HfParameter> parameters_;
   const StepGate* gate_;
   const std::shared_ptr<BoundArrays> arrays_;
+  CopyOptions copy_options_;
 };
 
 }  // namespace weight_sync::refit

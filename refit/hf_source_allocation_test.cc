@@ -22,6 +22,7 @@
 #include "gtest/gtest.h"
 #include "refit/device/device.h"
 #include "refit/hf_source.h"
+#include "refit/layout/copy_program.h"
 #include "refit/packing/packer.h"
 #include "refit/read_guard.h"
 #include "refit/tensor/dtype.h"
@@ -87,7 +88,7 @@ TEST(AllocationCountTest, SeesEveryKindOfAllocation) {
   EXPECT_EQ(counted([] {}), 0);
 }
 
-int64_t AllocationsOfTwoSyncs(int tensors) {
+int64_t AllocationsOfTwoSyncs(int tensors, int64_t slot_bytes = 4096, int threads = 1) {
   std::mt19937 rng(1);
   std::vector<testing::RandomTensor> storage;
   std::vector<HfParameter> parameters;
@@ -100,9 +101,12 @@ int64_t AllocationsOfTwoSyncs(int tensors) {
   }
   StepGate gate;
   auto source = HfSource::Create(std::move(parameters), &gate).value();
-  const auto buckets = Pack(source->info(), {4096, 64}).value();
+  CopyOptions options;
+  options.threads = threads;
+  source->UseCopyOptions(options);
+  const auto buckets = Pack(source->info(), {slot_bytes, 64}).value();
   auto program = source->Compile(buckets).value();
-  std::vector<std::byte> slot(4096);
+  std::vector<std::byte> slot(static_cast<size_t>(slot_bytes));
   Stream stream = Stream::Host();
   bool good = true;
 
@@ -111,7 +115,7 @@ int64_t AllocationsOfTwoSyncs(int tensors) {
   for (int version = 0; version < 2; ++version) {  // also the first
     const auto guard = program->Begin(version, scope);
     for (int b = 0; b < static_cast<int>(buckets.size()); ++b) {
-      const auto filled = program->Fill(b, {slot.data(), 4096, Device::Host()}, stream);
+      const auto filled = program->Fill(b, {slot.data(), slot_bytes, Device::Host()}, stream);
       good = good && filled.ok() && filled->Wait(base::Deadline::After(absl::Seconds(1))).ok();
     }
     good = good && guard.ok() && guard->Unchanged().ok();
@@ -126,6 +130,7 @@ TEST(HfSourceAllocationTest, ASyncAllocatesItsGuardAndNothingElseHoweverManyTens
   EXPECT_EQ(AllocationsOfTwoSyncs(1), kGuards);
   EXPECT_EQ(AllocationsOfTwoSyncs(100), kGuards);
   EXPECT_EQ(AllocationsOfTwoSyncs(5'000), kGuards);
+  EXPECT_EQ(AllocationsOfTwoSyncs(5'000, 1 << 20, /*threads=*/3), kGuards);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@
 #include "gtest/gtest.h"
 #include "refit/device/device.h"
 #include "refit/layout/box.h"
+#include "refit/layout/copy_program.h"
 #include "refit/packing/bucket.h"
 #include "refit/packing/packer.h"
 #include "refit/read_guard.h"
@@ -60,12 +61,14 @@ std::vector<HfParameter> Parameters(const std::vector<RandomTensor>& tensors) {
 
 // Sends every parameter through buckets of this geometry into a table of its own, as an engine
 // does, and compares the table with the parameters' logical values.
-void ExpectRefitIsExact(const std::vector<RandomTensor>& tensors, const Geometry& geometry) {
+void ExpectRefitIsExact(const std::vector<RandomTensor>& tensors, const Geometry& geometry,
+                        const CopyOptions& options = {}) {
   std::vector<std::vector<std::byte>> before;
   for (const RandomTensor& tensor : tensors) before.push_back(tensor.storage());
   StepGate gate;
   auto source = HfSource::Create(Parameters(tensors), &gate);
   ASSERT_THAT(source, IsOk());
+  (*source)->UseCopyOptions(options);
   const RefitInfo& info = (*source)->info();
   ASSERT_EQ(info.size(), static_cast<int>(tensors.size()));
   auto buckets = Pack(info, geometry);
@@ -153,6 +156,17 @@ INSTANTIATE_TEST_SUITE_P(AllDTypes, HfSourceDTypeTest, ::testing::ValuesIn(kAllD
                          [](const auto& param) {
                            return std::string(SafetensorsName(param.param));
                          });
+
+TEST(HfSourceTest, ThreadsFillABucketTogether) {
+  std::mt19937 rng(8);
+  std::vector<RandomTensor> tensors;
+  for (const ViewKind kind : kAllViewKinds) {
+    tensors.emplace_back(DType::kBF16, Shape({300, 1000}), kind, rng);
+  }
+  CopyOptions options;
+  options.threads = 3;
+  ExpectRefitIsExact(tensors, {1 << 20, 64}, options);
+}
 
 TEST(HfSourceTest, MixedTensorsInRandomGeometries) {
   std::mt19937 rng(3);

@@ -162,7 +162,7 @@ void MapSource::Release() { arrays_->Release(); }
 absl::Status MapSource::UseSnapshots() { return arrays_->UseSnapshots(); }
 
 absl::StatusOr<CopyProgram> MapSource::CompileCopies(absl::Span<const Bucket> buckets) const {
-  CopyProgram copies;
+  CopyProgram copies(copy_options_);
   for (const Bucket& bucket : buckets) {
     copies.StartBucket();
     for (const Piece& piece : bucket.pieces) {

@@ -76,6 +76,9 @@ class MapSource : public RefitSource {
   // as soon as that is made, and the arrays may be released.
   absl::Status UseSnapshots();
 
+  // Programs that are compiled from now on copy like this: by several threads, say.
+  void UseCopyOptions(const CopyOptions& options) { copy_options_ = options; }
+
   const WeightMap& map() const { return map_; }
   const RefitInfo& info() const override { return map_.hf(); }
   absl::StatusOr<std::unique_ptr<Program>> Compile(absl::Span<const Bucket> buckets) override;
@@ -103,6 +106,7 @@ class MapSource : public RefitSource {
   const std::vector<int> passed_;  // by HF tensor: its view if it passes through, or -1
   const StepGate* const gate_;
   const std::shared_ptr<BoundArrays> arrays_;  // by view
+  CopyOptions copy_options_;
 };
 
 }  // namespace weight_sync::refit
