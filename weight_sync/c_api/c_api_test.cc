@@ -1,0 +1,1143 @@
+// Copyright 2026 The weight_sync Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "refit/checkpoint/named_tensor.h"
+#include "refit/checkpoint/safetensors_writer.h"
+#include "refit/tensor/dlpack_abi.h"
+#include "refit/tensor/dtype.h"
+#include "refit/tensor/shape.h"
+#include "refit/tensor/tensor_view.h"
+#include "weight_sync/c_api/weight_sync.h"
+
+namespace weight_sync {
+namespace {
+
+using refit::dlpack::DLDataTypeCode;
+using refit::dlpack::DLDeviceType;
+using refit::dlpack::DLTensor;
+using Unversioned = refit::dlpack::DLManagedTensor;
+using Versioned = refit::dlpack::DLManagedTensorVersioned;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kConfig[] =
+    R"({"model_type": "qwen3", "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "head_dim": 4, "intermediate_size": 12, "vocab_size": 10,
+        "tie_word_embeddings": false, "dtype": "bfloat16"})";
+
+class Status {
+ public:
+  operator ws_status*() { return &status_; }  // NOLINT(google-explicit-constructor)
+  std::string text() const { return text_; }
+
+ private:
+  char text_[2000] = "";
+  ws_status status_ = {sizeof(status_), 0, text_, sizeof(text_), 0};
+};
+
+// EXPECT that a call returns a code, with a text that says something.
+#define EXPECT_CODE(call, expected, text_matcher)        \
+  do {                                                   \
+    Status status;                                       \
+    EXPECT_EQ(call, expected) << status.text();          \
+    EXPECT_THAT(status.text(), HasSubstr(text_matcher)); \
+  } while (false)
+#define EXPECT_OK(call)                      \
+  do {                                       \
+    Status status;                           \
+    EXPECT_EQ(call, WS_OK) << status.text(); \
+  } while (false)
+#define ASSERT_OK(call)                      \
+  do {                                       \
+    Status status;                           \
+    ASSERT_EQ(call, WS_OK) << status.text(); \
+  } while (false)
+
+template <typename Struct>
+Struct Sized() {
+  Struct sized = {};
+  sized.struct_size = sizeof(sized);
+  return sized;
+}
+
+ws_source_options Options(const char* layout) {
+  auto options = Sized<ws_source_options>();
+  options.config_json = kConfig;
+  options.layout = layout;
+  return options;
+}
+
+ws_source* Open(const ws_source_options& options) {
+  Status status;
+  ws_source* source = nullptr;
+  EXPECT_EQ(ws_source_open(&options, &source, status), WS_OK) << status.text();
+  return source;
+}
+
+// One of the trainer's arrays, bfloat16 with values of its own.
+struct Array {
+  std::string name;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;
+  std::vector<uint16_t> values;
+  int returned = 0;
+};
+
+enum class As { kVersioned, kUnversioned, kMemory };
+
+// What a trainer has in a layout, lent in one of the ways.
+class Trainer {
+ public:
+  explicit Trainer(ws_source* source) {
+    uint16_t next = 1;
+    for (int32_t i = 0; i < ws_source_array_count(source); ++i) {
+      auto wanted = Sized<ws_tensor>();
+      EXPECT_EQ(ws_source_array(source, i, &wanted, nullptr), WS_OK);
+      auto array = std::make_unique<Array>();
+      array->name = wanted.name;
+      array->shape.assign(wanted.shape, wanted.shape + wanted.rank);
+      array->strides.resize(array->shape.size());
+      int64_t elements = 1;
+      for (size_t d = array->shape.size(); d-- > 0;) {
+        array->strides[d] = elements;
+        elements *= array->shape[d];
+      }
+      for (int64_t e = 0; e < elements; ++e) array->values.push_back(next++);
+      arrays_.push_back(std::move(array));
+    }
+  }
+
+  std::vector<ws_array> Specs() const {
+    std::vector<ws_array> specs;
+    for (const auto& array : arrays_) {
+      auto spec = Sized<ws_array>();
+      spec.name = array->name.c_str();
+      spec.dtype = "bfloat16";
+      spec.rank = static_cast<int32_t>(array->shape.size());
+      spec.shape = array->shape.data();
+      spec.strides = array->strides.data();
+      specs.push_back(spec);
+    }
+    return specs;
+  }
+
+  // New loans of all arrays.
+  std::vector<ws_binding> Lend(As as) {
+    std::vector<ws_binding> bindings;
+    for (const auto& array : arrays_) bindings.push_back(LendOne(*array, as));
+    return bindings;
+  }
+
+  static ws_binding LendOne(Array& array, As as) {
+    auto binding = Sized<ws_binding>();
+    binding.name = array.name.c_str();
+    if (as == As::kVersioned) {
+      auto* const lent = Tensor<Versioned>(array);
+      lent->version = {1, 1};
+      binding.dlpack = reinterpret_cast<::DLManagedTensorVersioned*>(lent);
+    } else if (as == As::kUnversioned) {
+      binding.dlpack_unversioned = reinterpret_cast<::DLManagedTensor*>(Tensor<Unversioned>(array));
+    } else {
+      binding.release = [](void* context) { ++static_cast<Array*>(context)->returned; };
+      binding.context = &array;
+      binding.data = array.values.data();
+      binding.dtype = "BF16";
+      binding.rank = static_cast<int32_t>(array.shape.size());
+      binding.shape = array.shape.data();
+      binding.strides = array.strides.data();
+    }
+    return binding;
+  }
+
+  // How often each array was given back, if that is one number.
+  int Returned() const {
+    for (const auto& array : arrays_) {
+      EXPECT_EQ(array->returned, arrays_.front()->returned) << array->name;
+    }
+    return arrays_.front()->returned;
+  }
+
+  Array& operator[](const std::string& name) {
+    for (const auto& array : arrays_) {
+      if (array->name == name) return *array;
+    }
+    ADD_FAILURE() << name;
+    return *arrays_.front();
+  }
+  const std::vector<std::unique_ptr<Array>>& arrays() const { return arrays_; }
+
+ private:
+  template <typename Managed>
+  static Managed* Tensor(Array& array) {
+    auto* const lent = new Managed();
+    lent->dl_tensor = {array.values.data(),
+                       {DLDeviceType::kCpu, 0},
+                       static_cast<int32_t>(array.shape.size()),
+                       {DLDataTypeCode::kBfloat, 16, 1},
+                       array.shape.data(),
+                       array.strides.data(),
+                       0};
+    lent->manager_ctx = &array;
+    lent->deleter = [](Managed* self) {
+      ++static_cast<Array*>(self->manager_ctx)->returned;
+      delete self;
+    };
+    return lent;
+  }
+
+  std::vector<std::unique_ptr<Array>> arrays_;
+};
+
+using Table = std::map<std::string, std::vector<uint16_t>>;
+
+// The tensors of one refit, put together from the buckets' pieces.
+Table Fill(ws_source* source, ws_program* program, ws_refit* refit) {
+  Table table;
+  std::vector<std::string> names;
+  for (int32_t t = 0; t < ws_source_tensor_count(source); ++t) {
+    auto tensor = Sized<ws_tensor>();
+    EXPECT_EQ(ws_source_tensor(source, t, &tensor, nullptr), WS_OK);
+    names.push_back(tensor.name);
+    table[tensor.name].resize(static_cast<size_t>(tensor.bytes) / 2, 0xdead);
+  }
+  for (int32_t b = 0; b < ws_program_bucket_count(program); ++b) {
+    auto bucket = Sized<ws_bucket>();
+    EXPECT_EQ(ws_program_bucket(program, b, &bucket, nullptr), WS_OK);
+    std::vector<char> slot(static_cast<size_t>(bucket.bytes));  // not a byte more
+    Status status;
+    EXPECT_EQ(ws_refit_fill(refit, b, slot.data(), bucket.bytes, status), WS_OK) << status.text();
+    for (int32_t p = 0; p < bucket.pieces; ++p) {
+      auto piece = Sized<ws_piece>();
+      EXPECT_EQ(ws_program_piece(program, b, p, &piece, nullptr), WS_OK);
+      char* const tensor =
+          reinterpret_cast<char*>(table[names[static_cast<size_t>(piece.tensor)]].data());
+      std::memcpy(tensor + piece.tensor_offset, slot.data() + piece.bucket_offset,
+                  static_cast<size_t>(piece.bytes));
+    }
+  }
+  return table;
+}
+
+// A source of the layout tunix with its trainer, declared and compiled.
+class CApiTest : public ::testing::Test {
+ protected:
+  CApiTest() : source_(Open(Options("tunix"))), trainer_(source_) {
+    const auto specs = trainer_.Specs();
+    Status status;
+    EXPECT_EQ(ws_source_declare(source_, specs.data(), specs.size(), status), WS_OK)
+        << status.text();
+    program_ = Compile(source_, 256);
+  }
+  ~CApiTest() override {
+    ws_program_close(program_);
+    ws_source_close(source_);
+  }
+
+  static ws_program* Compile(ws_source* source, int64_t bucket_bytes) {
+    auto geometry = Sized<ws_geometry>();
+    geometry.bucket_bytes = bucket_bytes;
+    Status status;
+    ws_program* program = nullptr;
+    EXPECT_EQ(ws_source_compile(source, &geometry, &program, status), WS_OK) << status.text();
+    return program;
+  }
+
+  void BindAll(int64_t version, As as = As::kVersioned) {
+    const auto bindings = trainer_.Lend(as);
+    Status status;
+    EXPECT_EQ(ws_source_bind(source_, version, bindings.data(), bindings.size(), status), WS_OK)
+        << status.text();
+  }
+
+  ws_refit* Begin(int64_t version) {
+    Status status;
+    ws_refit* refit = nullptr;
+    EXPECT_EQ(ws_refit_begin(program_, version, 10, &refit, status), WS_OK) << status.text();
+    return refit;
+  }
+
+  // By the layout's definition: q_proj is [hidden, heads, dim] there and [heads * dim, hidden] here.
+  void ExpectTensors(const Table& table) {
+    const Array& q = trainer_["layers.1.attn.q_proj.w"];
+    const std::vector<uint16_t>& hf = table.at("model.layers.1.self_attn.q_proj.weight");
+    ASSERT_EQ(hf.size(), q.values.size());
+    for (size_t h = 0; h < 8; ++h) {
+      for (size_t nd = 0; nd < 16; ++nd) {
+        ASSERT_EQ(hf[nd * 8 + h], q.values[h * 16 + nd]);
+      }
+    }
+    EXPECT_EQ(table.at("model.embed_tokens.weight"), trainer_["embedder.input_embedding"].values);
+    EXPECT_EQ(table.at("model.norm.weight"), trainer_["final_norm.w"].values);
+    for (const auto& [name, values] : table) {
+      EXPECT_THAT(values, Not(::testing::Contains(0xdead))) << name;
+    }
+  }
+
+  ws_source* source_;
+  Trainer trainer_;
+  ws_program* program_ = nullptr;
+};
+
+TEST(CApiVersionTest, IsTheHeaders) {
+  EXPECT_EQ(ws_abi_version(), (uint32_t{WS_ABI_MAJOR} << 16) + WS_ABI_MINOR);
+}
+
+TEST(CApiOpenTest, RefusesWhatItCannotOpen) {
+  ws_source* source = nullptr;
+  const auto refused = [&source](int32_t code, const std::string& text,
+                                 const std::function<void(ws_source_options&)>& change) {
+    ws_source_options options = Options("tunix");
+    change(options);
+    EXPECT_CODE(ws_source_open(&options, &source, status), code, text);
+    EXPECT_EQ(source, nullptr);
+  };
+  refused(WS_INVALID_ARGUMENT, "struct_size is 8", [](auto& o) { o.struct_size = 8; });
+  refused(WS_INVALID_ARGUMENT, "config_path or config_json",
+          [](auto& o) { o.config_json = nullptr; });
+  refused(WS_INVALID_ARGUMENT, "config_path or config_json",
+          [](auto& o) { o.config_path = "config.json"; });
+  refused(WS_NOT_FOUND, "/nowhere/config.json", [](auto& o) {
+    o.config_json = nullptr;
+    o.config_path = "/nowhere/config.json";
+  });
+  refused(WS_INVALID_ARGUMENT, "", [](auto& o) { o.config_json = "{"; });
+  refused(WS_NOT_FOUND, "'bert'", [](auto& o) {
+    o.config_json = R"({"model_type": "bert",
+      "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 12,
+      "vocab_size": 10})";
+  });
+  refused(WS_INVALID_ARGUMENT, "layout is a null pointer", [](auto& o) { o.layout = nullptr; });
+  refused(WS_INVALID_ARGUMENT, "megatron", [](auto& o) { o.layout = "megatron"; });
+  refused(WS_INVALID_ARGUMENT, "scanned is 2", [](auto& o) { o.scanned = 2; });
+  refused(WS_INVALID_ARGUMENT, "gguf", [](auto& o) { o.target = "gguf"; });
+  refused(WS_INVALID_ARGUMENT, "manifest_json", [](auto& o) { o.manifest_json = "[]"; });
+  refused(WS_INVALID_ARGUMENT, "/nowhere/model", [](auto& o) { o.checkpoint = "/nowhere/model"; });
+  EXPECT_CODE(ws_source_open(nullptr, &source, status), WS_INVALID_ARGUMENT, "null pointer");
+  const ws_source_options options = Options("tunix");
+  EXPECT_CODE(ws_source_open(&options, nullptr, status), WS_INVALID_ARGUMENT, "null pointer");
+}
+
+TEST(CApiOpenTest, ReadsAConfigFile) {
+  const std::string path = ::testing::TempDir() + "/config.json";
+  FILE* const file = std::fopen(path.c_str(), "w");
+  std::fputs(kConfig, file);
+  std::fclose(file);
+  ws_source_options options = Options("hf");
+  options.config_json = nullptr;
+  options.config_path = path.c_str();
+  ws_source* const source = Open(options);
+  EXPECT_EQ(ws_source_tensor_count(source), 25);
+  ws_source_close(source);
+}
+
+TEST(CApiOpenTest, ScannedLayersAreStacked) {
+  ws_source_options options = Options("maxtext");
+  options.scanned = 1;
+  options.scan_axis = 1;
+  ws_source* const source = Open(options);
+  EXPECT_EQ(ws_source_tensor_count(source), 25);
+  EXPECT_EQ(ws_source_array_count(source), 14);
+  bool found = false;
+  for (int32_t i = 0; i < ws_source_array_count(source); ++i) {
+    auto array = Sized<ws_tensor>();
+    EXPECT_OK(ws_source_array(source, i, &array, status));
+    if (std::string(array.name) == "params-decoder-layers-self_attention-query-kernel") {
+      found = true;
+      EXPECT_EQ(array.rank, 4);
+      EXPECT_THAT(array.shape, ElementsAre(8, 2, 4, 4, 0, 0, 0, 0));
+    }
+    if (std::string(array.name) == "params-token_embedder-embedding") {
+      EXPECT_EQ(array.padded, 1);  // its rows
+    }
+  }
+  EXPECT_TRUE(found);
+  ws_source_close(source);
+}
+
+// The manifest and what no trainer holds come from the published checkpoint.
+TEST(CApiOpenTest, TakesTheManifestOfACheckpointOrAsText) {
+  std::string tied = kConfig;
+  tied.replace(tied.find("\"tie_word_embeddings\": false"), 28, "\"tie_word_embeddings\": true");
+  ws_source_options options = Options("hf");
+  ws_source* source = Open(options);  // untied, with a head
+  const std::vector<std::byte> zeros(1024);
+  std::vector<refit::NamedTensor> tensors;
+  for (int32_t i = 0; i < ws_source_tensor_count(source); ++i) {
+    auto tensor = Sized<ws_tensor>();
+    EXPECT_OK(ws_source_tensor(source, i, &tensor, status));
+    const auto shape = refit::Shape::Create({tensor.shape, static_cast<size_t>(tensor.rank)});
+    tensors.push_back({tensor.name, refit::TensorView::Contiguous(
+                                        zeros.data(), *refit::ParseDType(tensor.dtype), *shape)});
+  }
+  const std::string path = ::testing::TempDir() + "/published.safetensors";
+  ASSERT_TRUE(refit::WriteSafetensors(path, tensors).ok());
+  size_t length = 0;
+  EXPECT_OK(ws_source_info_json(source, nullptr, 0, &length, status));
+  std::string json(length + 1, '?');
+  EXPECT_OK(ws_source_info_json(source, json.data(), json.size(), &length, status));
+  ws_source_close(source);
+
+  options.config_json = tied.c_str();
+  source = Open(options);
+  EXPECT_EQ(ws_source_tensor_count(source), 24);
+  ws_source_close(source);
+  options.checkpoint = path.c_str();
+  source = Open(options);
+  EXPECT_EQ(ws_source_tensor_count(source), 25);  // the head is written all the same
+  ws_source_close(source);
+  options.checkpoint = nullptr;
+  options.manifest_json = json.c_str();
+  source = Open(options);
+  EXPECT_EQ(ws_source_tensor_count(source), 25);
+  ws_source_close(source);
+}
+
+TEST_F(CApiTest, SaysWhichArraysAndTensorsThereAre) {
+  EXPECT_EQ(ws_source_array_count(source_), 25);
+  EXPECT_EQ(ws_source_tensor_count(source_), 25);
+  EXPECT_EQ(ws_source_array_count(nullptr), 0);
+  EXPECT_EQ(ws_source_tensor_count(nullptr), 0);
+  EXPECT_EQ(ws_program_bucket_count(nullptr), 0);
+
+  auto tensor = Sized<ws_tensor>();
+  EXPECT_OK(ws_source_tensor(source_, 0, &tensor, status));
+  EXPECT_STREQ(tensor.name, "model.embed_tokens.weight");
+  EXPECT_STREQ(tensor.dtype, "BF16");
+  EXPECT_EQ(tensor.rank, 2);
+  EXPECT_EQ(tensor.padded, 0);
+  EXPECT_THAT(tensor.shape, ElementsAre(10, 8, 0, 0, 0, 0, 0, 0));
+  EXPECT_EQ(tensor.bytes, 160);
+
+  EXPECT_CODE(ws_source_tensor(source_, 25, &tensor, status), WS_INVALID_ARGUMENT,
+              "no tensor 25 of 25");
+  EXPECT_CODE(ws_source_tensor(source_, -1, &tensor, status), WS_INVALID_ARGUMENT, "no tensor -1");
+  EXPECT_CODE(ws_source_array(source_, 25, &tensor, status), WS_INVALID_ARGUMENT, "no array 25");
+  EXPECT_CODE(ws_source_tensor(source_, 0, nullptr, status), WS_INVALID_ARGUMENT, "null pointer");
+}
+
+TEST(CApiDeclareTest, AnArraysTypeIsKnownOnceItIsDeclared) {
+  ws_source* const source = Open(Options("tunix"));
+  const Trainer trainer(source);
+  auto array = Sized<ws_tensor>();
+  EXPECT_OK(ws_source_array(source, 0, &array, status));
+  EXPECT_EQ(array.dtype, nullptr);
+  EXPECT_EQ(array.bytes, 0);
+  const auto specs = trainer.Specs();
+  EXPECT_OK(ws_source_declare(source, specs.data(), specs.size(), status));
+  EXPECT_OK(ws_source_array(source, 0, &array, status));
+  EXPECT_STREQ(array.dtype, "BF16");
+  EXPECT_EQ(array.bytes, 160);
+  ws_source_close(source);
+}
+
+TEST_F(CApiTest, WritesTheRefitInfoAsJson) {
+  size_t length = 0;
+  EXPECT_OK(ws_source_info_json(source_, nullptr, 0, &length, status));
+  std::string json(length + 1, '?');
+  EXPECT_OK(ws_source_info_json(source_, json.data(), json.size(), &length, status));
+  EXPECT_EQ(json.size(), length + 1);
+  EXPECT_EQ(std::strlen(json.c_str()), length);
+  EXPECT_THAT(json, HasSubstr(R"("model.norm.weight":[[8],"BF16"])"));
+  char cut[8];
+  EXPECT_OK(ws_source_info_json(source_, cut, sizeof(cut), &length, status));
+  EXPECT_EQ(length + 1, json.size());
+  EXPECT_EQ(std::string(cut), json.substr(0, 7));
+}
+
+TEST_F(CApiTest, RefitsArraysHoweverTheyAreLent) {
+  int version = 0;
+  for (const As as : {As::kVersioned, As::kUnversioned, As::kMemory}) {
+    ++version;
+    BindAll(version, as);
+    ws_refit* const refit = Begin(version);
+    ExpectTensors(Fill(source_, program_, refit));
+    EXPECT_OK(ws_refit_unchanged(refit, status));
+    EXPECT_EQ(trainer_.Returned(), version - 1);
+    ws_refit_end(refit);
+    EXPECT_EQ(trainer_.Returned(), version);
+  }
+}
+
+TEST_F(CApiTest, BucketsMayBeOfAnySize) {
+  for (const int64_t bytes : {64, 4096, 1 << 20}) {
+    ws_program* const program = Compile(source_, bytes);
+    BindAll(1);
+    ws_refit* refit = nullptr;
+    ASSERT_OK(ws_refit_begin(program, 1, 10, &refit, status));
+    ExpectTensors(Fill(source_, program, refit));
+    ws_refit_end(refit);
+    ws_program_close(program);
+  }
+}
+
+TEST_F(CApiTest, WithoutAGeometryEachTensorIsWholeInABucketOfItsOwn) {
+  ws_program* program = nullptr;
+  ASSERT_OK(ws_source_compile(source_, nullptr, &program, status));
+  ASSERT_EQ(ws_program_bucket_count(program), ws_source_tensor_count(source_));
+  for (int32_t t = 0; t < ws_source_tensor_count(source_); ++t) {
+    auto tensor = Sized<ws_tensor>();
+    auto bucket = Sized<ws_bucket>();
+    auto piece = Sized<ws_piece>();
+    EXPECT_OK(ws_source_tensor(source_, t, &tensor, status));
+    EXPECT_OK(ws_program_bucket(program, t, &bucket, status));
+    EXPECT_EQ(bucket.bytes, tensor.bytes);
+    EXPECT_EQ(bucket.pieces, 1);
+    EXPECT_OK(ws_program_piece(program, t, 0, &piece, status));
+    EXPECT_EQ(piece.tensor, t);
+    EXPECT_EQ(piece.tensor_offset, 0);
+    EXPECT_EQ(piece.bytes, tensor.bytes);
+  }
+  BindAll(1);
+  ws_refit* refit = nullptr;
+  ASSERT_OK(ws_refit_begin(program, 1, 10, &refit, status));
+  ExpectTensors(Fill(source_, program, refit));
+  ws_refit_end(refit);
+  ws_program_close(program);
+}
+
+TEST_F(CApiTest, EachVersionsOwnArraysAreRead) {
+  for (int version = 1; version <= 3; ++version) {
+    for (uint16_t& value : trainer_["final_norm.w"].values) value += 100;
+    Array& q = trainer_["layers.1.attn.q_proj.w"];
+    std::vector<uint16_t> moved(q.values.rbegin(), q.values.rend());
+    q.values.swap(moved);  // elsewhere
+    BindAll(version);
+    ws_refit* const refit = Begin(version);
+    ExpectTensors(Fill(source_, program_, refit));
+    ws_refit_end(refit);
+  }
+}
+
+TEST(CApiDeclareTest, PathsOfTheTrainersTreeAreNames) {
+  ws_source* const source = Open(Options("tunix"));
+  Trainer trainer(source);
+  for (const auto& array : trainer.arrays()) {
+    for (char& c : array->name) c = c == '.' ? '/' : c;
+    array->name += "/value";
+  }
+  const auto specs = trainer.Specs();
+  EXPECT_OK(ws_source_declare(source, specs.data(), specs.size(), status));
+  const auto bindings = trainer.Lend(As::kMemory);
+  EXPECT_OK(ws_source_bind(source, 1, bindings.data(), bindings.size(), status));
+  EXPECT_OK(ws_source_release(source, status));
+  EXPECT_EQ(trainer.Returned(), 1);
+  ws_source_close(source);
+}
+
+TEST(CApiDeclareTest, StridesAreTakenAndMustStay) {
+  ws_source* const source = Open(Options("tunix"));
+  Trainer trainer(source);
+  // Lies with its dimensions the other way round.
+  Array& q = trainer["layers.0.attn.q_proj.w"];
+  q.strides = {1, 8, 32};
+  const auto specs = trainer.Specs();
+  ASSERT_OK(ws_source_declare(source, specs.data(), specs.size(), status));
+  ws_program* program = nullptr;
+  auto geometry = Sized<ws_geometry>();
+  geometry.bucket_bytes = 1 << 16;
+  ASSERT_OK(ws_source_compile(source, &geometry, &program, status));
+  auto bindings = trainer.Lend(As::kVersioned);
+  ASSERT_OK(ws_source_bind(source, 1, bindings.data(), bindings.size(), status));
+  ws_refit* refit = nullptr;
+  ASSERT_OK(ws_refit_begin(program, 1, 10, &refit, status));
+  const Table table = Fill(source, program, refit);
+  ws_refit_end(refit);
+  const auto& hf = table.at("model.layers.0.self_attn.q_proj.weight");
+  for (size_t h = 0; h < 8; ++h) {
+    for (size_t n = 0; n < 4; ++n) {
+      for (size_t d = 0; d < 4; ++d) {
+        EXPECT_EQ(hf[(n * 4 + d) * 8 + h], q.values[h + n * 8 + d * 32]);
+      }
+    }
+  }
+  q.strides = {16, 4, 1};
+  bindings = trainer.Lend(As::kVersioned);
+  EXPECT_CODE(ws_source_bind(source, 2, bindings.data(), bindings.size(), status),
+              WS_INVALID_ARGUMENT, "layers.0.attn.q_proj.w");
+  EXPECT_EQ(trainer.Returned(), 2);
+  ws_program_close(program);
+  ws_source_close(source);
+}
+
+TEST(CApiDeclareTest, RefusesArraysThatAreNotTheLayouts) {
+  ws_source* const source = Open(Options("tunix"));
+  const Trainer trainer(source);
+  const auto refused = [&](int32_t code, const std::string& text,
+                           const std::function<void(std::vector<ws_array>&)>& change) {
+    auto specs = trainer.Specs();
+    change(specs);
+    EXPECT_CODE(ws_source_declare(source, specs.data(), specs.size(), status), code, text);
+  };
+  const int64_t shape[] = {10, -8};
+  refused(WS_INVALID_ARGUMENT, "missing", [](auto& s) { s.pop_back(); });
+  refused(WS_INVALID_ARGUMENT, "missing", [](auto& s) { s.clear(); });
+  refused(WS_INVALID_ARGUMENT, "given twice", [](auto& s) { s.push_back(s.back()); });
+  refused(WS_INVALID_ARGUMENT, "lora", [](auto& s) { s[0].name = "layers.0.lora"; });
+  refused(WS_INVALID_ARGUMENT, "no name", [](auto& s) { s[0].name = nullptr; });
+  refused(WS_INVALID_ARGUMENT, "embedder.input_embedding", [](auto& s) { s[0].rank = 1; });
+  refused(WS_INVALID_ARGUMENT, "the rank is 9", [](auto& s) { s[0].rank = 9; });
+  refused(WS_INVALID_ARGUMENT, "the rank is -1", [](auto& s) { s[0].rank = -1; });
+  refused(WS_INVALID_ARGUMENT, "negative dimension", [&](auto& s) { s[0].shape = shape; });
+  refused(WS_INVALID_ARGUMENT, "shape is a null pointer", [](auto& s) { s[0].shape = nullptr; });
+  refused(WS_INVALID_ARGUMENT, "bfloat17", [](auto& s) { s[0].dtype = "bfloat17"; });
+  refused(WS_INVALID_ARGUMENT, "dtype is a null pointer", [](auto& s) { s[0].dtype = nullptr; });
+  refused(WS_INVALID_ARGUMENT, "embedder.input_embedding", [](auto& s) { s[0].dtype = "int64"; });
+  refused(WS_INVALID_ARGUMENT, "struct_size is 0", [](auto& s) { s[3].struct_size = 0; });
+  EXPECT_CODE(ws_source_declare(source, nullptr, 3, status), WS_INVALID_ARGUMENT, "null pointer");
+  EXPECT_CODE(ws_source_declare(nullptr, nullptr, 0, status), WS_INVALID_ARGUMENT, "null pointer");
+
+  const auto specs = trainer.Specs();
+  EXPECT_OK(ws_source_declare(source, specs.data(), specs.size(), status));
+  EXPECT_CODE(ws_source_declare(source, specs.data(), specs.size(), status), WS_FAILED_PRECONDITION,
+              "declared already");
+  ws_source_close(source);
+}
+
+// A mesh of one rank is whole; torch's and jax's way of saying it.
+TEST(CApiDeclareTest, ShardsAreDeclaredByPlacementsOrAPartitionSpec) {
+  const char* const names[] = {"dp", "tp"};
+  const int32_t one[] = {1, 1}, four[] = {2, 2};
+  auto mesh = Sized<ws_mesh>();
+  mesh.rank = 2;
+  mesh.names = names;
+  mesh.sizes = one;
+  const char* const placements[] = {"_S(0, 1)", "Shard(dim=0)"};
+  const char* const partial[] = {"P(sum)", "R"};
+  const char* const spec[] = {"dp,tp", nullptr};
+  const char* const unknown[] = {"fsdp", ""};
+  auto by_placements = Sized<ws_sharding>();
+  by_placements.mesh = &mesh;
+  by_placements.placements = placements;
+  auto by_spec = Sized<ws_sharding>();
+  by_spec.mesh = &mesh;
+  by_spec.partition_spec = spec;
+
+  ws_source* source = nullptr;
+  const auto declare = [&source](const ws_sharding& sharding, Status& status) {
+    ws_source_close(source);
+    source = Open(Options("tunix"));
+    auto specs = Trainer(source).Specs();
+    const int64_t shape[] = {10, 8};
+    const Trainer trainer(source);
+    specs = trainer.Specs();
+    EXPECT_STREQ(specs[0].name, "embedder.input_embedding");
+    specs[0].shape = shape;
+    specs[0].sharding = &sharding;
+    return ws_source_declare(source, specs.data(), specs.size(), status);
+  };
+  EXPECT_OK(declare(by_placements, status));
+  EXPECT_OK(declare(by_spec, status));
+
+  mesh.sizes = four;
+  EXPECT_CODE(declare(by_placements, status), WS_UNIMPLEMENTED, "over 4 ranks");
+  by_placements.placements = partial;
+  EXPECT_CODE(declare(by_placements, status), WS_INVALID_ARGUMENT, "embedder.input_embedding");
+  by_spec.partition_spec = unknown;
+  EXPECT_CODE(declare(by_spec, status), WS_INVALID_ARGUMENT, "fsdp");
+  by_spec.placements = placements;
+  EXPECT_CODE(declare(by_spec, status), WS_INVALID_ARGUMENT, "one of them");
+  by_spec.placements = by_spec.partition_spec = nullptr;
+  EXPECT_CODE(declare(by_spec, status), WS_INVALID_ARGUMENT, "one of them");
+  by_spec.partition_spec = spec;
+  by_spec.mesh = nullptr;
+  EXPECT_CODE(declare(by_spec, status), WS_INVALID_ARGUMENT, "mesh is a null pointer");
+  ws_source_close(source);
+}
+
+// Every way in which binding fails gives everything back, once.
+TEST_F(CApiTest, ABindingThatFailsGivesEverythingBackOnce) {
+  int times = 0;
+  for (const As as : {As::kVersioned, As::kUnversioned, As::kMemory}) {
+    const auto refused = [&](int32_t code, const std::string& text,
+                             const std::function<void(std::vector<ws_binding>&)>& change) {
+      auto bindings = trainer_.Lend(as);
+      change(bindings);
+      EXPECT_CODE(ws_source_bind(source_, 1, bindings.data(), bindings.size(), status), code, text);
+      EXPECT_EQ(trainer_.Returned(), ++times) << text;
+      EXPECT_CODE(ws_refit_begin(program_, 1, 1, std::make_unique<ws_refit*>().get(), status),
+                  WS_FAILED_PRECONDITION, "no arrays are bound");
+    };
+    refused(WS_INVALID_ARGUMENT, "no HF tensor is made of", [](auto& b) { b[2].name = "lora"; });
+    refused(WS_INVALID_ARGUMENT, "without a name", [](auto& b) { b[2].name = nullptr; });
+    refused(WS_INVALID_ARGUMENT, "given twice", [](auto& b) { b[2].name = b[3].name; });
+    refused(WS_INVALID_ARGUMENT, "is not the first's", [](auto& b) { b[5].struct_size -= 8; });
+    refused(WS_INVALID_ARGUMENT, "choose one", [&](auto& b) {
+      // The same array in another way as well.
+      const ws_binding other =
+          Trainer::LendOne(*trainer_.arrays()[4], as == As::kMemory ? As::kVersioned : As::kMemory);
+      trainer_.arrays()[4]->returned -= 1;
+      if (as == As::kMemory) {
+        b[4].dlpack = other.dlpack;
+      } else {
+        b[4].release = other.release;
+        b[4].context = other.context;
+        b[4].data = other.data;
+      }
+    });
+    EXPECT_CODE(ws_source_bind(nullptr, 1, trainer_.Lend(as).data(), 25, status),
+                WS_INVALID_ARGUMENT, "source is a null pointer");
+    EXPECT_EQ(trainer_.Returned(), ++times);
+  }
+}
+
+TEST_F(CApiTest, AnArrayThatIsNotThereIsListedAndTheOthersGivenBack) {
+  auto bindings = trainer_.Lend(As::kVersioned);
+  const ws_binding left = bindings.back();
+  bindings.pop_back();
+  EXPECT_CODE(ws_source_bind(source_, 1, bindings.data(), bindings.size(), status),
+              WS_INVALID_ARGUMENT, left.name);
+  EXPECT_EQ(trainer_.arrays().back()->returned, 0);
+  EXPECT_EQ(trainer_.arrays().front()->returned, 1);
+  bindings = {left};
+  EXPECT_CODE(ws_source_bind(source_, 1, bindings.data(), 1, status), WS_INVALID_ARGUMENT,
+              "missing");
+  EXPECT_EQ(trainer_.Returned(), 1);
+}
+
+TEST_F(CApiTest, ATensorThatIsBoundTwiceIsGivenBackOnce) {
+  for (const As as : {As::kVersioned, As::kUnversioned}) {
+    auto bindings = trainer_.Lend(as);
+    bindings.push_back(bindings[3]);
+    const int before = trainer_.Returned();
+    EXPECT_CODE(ws_source_bind(source_, 1, bindings.data(), bindings.size(), status),
+                WS_INVALID_ARGUMENT, "it is bound twice");
+    EXPECT_EQ(trainer_.Returned(), before + 1);
+  }
+}
+
+TEST_F(CApiTest, WhatIsWrongWithADlpackTensorIsSaidByName) {
+  const auto refused = [&](int32_t code, const std::string& text,
+                           const std::function<void(Versioned&)>& change) {
+    auto bindings = trainer_.Lend(As::kVersioned);
+    change(*reinterpret_cast<Versioned*>(bindings[7].dlpack));
+    const int before = trainer_.Returned();
+    EXPECT_CODE(ws_source_bind(source_, 1, bindings.data(), bindings.size(), status), code, text);
+    EXPECT_EQ(trainer_.Returned(), before + 1);
+  };
+  const std::string name = "'" + trainer_.arrays()[7]->name + "'";
+  refused(WS_UNIMPLEMENTED, name + ": it is in the memory of kDLCUDA 1",
+          [](auto& t) { t.dl_tensor.device = {DLDeviceType::kCuda, 1}; });
+  refused(WS_UNIMPLEMENTED, name + ": it is of DLPack 2.0", [](auto& t) { t.version = {2, 0}; });
+  refused(WS_UNIMPLEMENTED, "lanes", [](auto& t) { t.dl_tensor.dtype.lanes = 4; });
+  refused(WS_INVALID_ARGUMENT, name, [](auto& t) { t.dl_tensor.data = nullptr; });
+  refused(WS_INVALID_ARGUMENT, name, [](auto& t) { t.dl_tensor.byte_offset = 1; });
+  refused(WS_INVALID_ARGUMENT, trainer_.arrays()[7]->name,
+          [](auto& t) { t.dl_tensor.dtype = {DLDataTypeCode::kFloat, 16, 1}; });
+}
+
+TEST_F(CApiTest, WhatIsWrongWithMemoryIsSaidByName) {
+  const auto refused = [&](int32_t code, const std::string& text,
+                           const std::function<void(ws_binding&)>& change) {
+    auto bindings = trainer_.Lend(As::kMemory);
+    change(bindings[7]);
+    const int before = trainer_.Returned();
+    EXPECT_CODE(ws_source_bind(source_, 1, bindings.data(), bindings.size(), status), code,
+                trainer_.arrays()[7]->name);
+    EXPECT_CODE(ws_source_bind(source_, 1, nullptr, 0, status), WS_INVALID_ARGUMENT, "missing");
+    EXPECT_EQ(trainer_.Returned(), before + 1) << text;
+  };
+  refused(WS_INVALID_ARGUMENT, "null", [](auto& b) { b.data = nullptr; });
+  refused(WS_INVALID_ARGUMENT, "dtype", [](auto& b) { b.dtype = nullptr; });
+  refused(WS_INVALID_ARGUMENT, "dtype", [](auto& b) { b.dtype = "F32"; });
+  refused(WS_INVALID_ARGUMENT, "shape", [](auto& b) { b.shape = nullptr; });
+  refused(WS_INVALID_ARGUMENT, "offset", [](auto& b) { b.byte_offset = -2; });
+  refused(WS_INVALID_ARGUMENT, "aligned", [](auto& b) { b.byte_offset = 1; });
+}
+
+TEST_F(CApiTest, AByteOffsetIsAdded) {
+  auto bindings = trainer_.Lend(As::kMemory);
+  for (ws_binding& binding : bindings) {
+    binding.data = static_cast<const char*>(binding.data) - 64;
+    binding.byte_offset = 64;
+    if (binding.rank == 1) binding.strides = nullptr;  // row-major, as it is
+  }
+  ASSERT_OK(ws_source_bind(source_, 1, bindings.data(), bindings.size(), status));
+  ws_refit* const refit = Begin(1);
+  ExpectTensors(Fill(source_, program_, refit));
+  ws_refit_end(refit);
+}
+
+// Whose pointers could be anywhere.
+TEST_F(CApiTest, NothingIsTakenOfStructsThatAreTooSmall) {
+  auto bindings = trainer_.Lend(As::kMemory);
+  bindings[0].struct_size = 16;
+  EXPECT_CODE(ws_source_bind(source_, 1, bindings.data(), bindings.size(), status),
+              WS_INVALID_ARGUMENT, "struct_size is 16");
+  EXPECT_EQ(trainer_.Returned(), 0);
+}
+
+TEST_F(CApiTest, BindingAnewReleasingAndClosingGiveBack) {
+  BindAll(1);
+  BindAll(2);
+  EXPECT_EQ(trainer_.Returned(), 1);
+  EXPECT_OK(ws_source_release(source_, status));
+  EXPECT_EQ(trainer_.Returned(), 2);
+  EXPECT_OK(ws_source_release(source_, status));
+  EXPECT_EQ(trainer_.Returned(), 2);
+  BindAll(3);
+  ws_source_close(std::exchange(source_, nullptr));  // the program is there still
+  EXPECT_EQ(trainer_.Returned(), 3);
+}
+
+TEST_F(CApiTest, WhileARefitIsOpenArraysStay) {
+  BindAll(1);
+  ws_refit* const refit = Begin(1);
+  EXPECT_CODE(ws_source_release(source_, status), WS_FAILED_PRECONDITION, "a refit is open");
+  const auto more = trainer_.Lend(As::kMemory);
+  EXPECT_CODE(ws_source_bind(source_, 2, more.data(), more.size(), status), WS_FAILED_PRECONDITION,
+              "a refit is open");
+  EXPECT_EQ(trainer_.Returned(), 1);  // what was not bound
+  EXPECT_CODE(ws_refit_begin(program_, 1, 1, std::make_unique<ws_refit*>().get(), status),
+              WS_FAILED_PRECONDITION, "another refit");
+  ExpectTensors(Fill(source_, program_, refit));
+  EXPECT_OK(ws_refit_unchanged(refit, status));
+  ws_refit_end(refit);
+  EXPECT_EQ(trainer_.Returned(), 2);
+}
+
+TEST_F(CApiTest, HandlesMayBeClosedInAnyOrder) {
+  BindAll(1);
+  ws_refit* const refit = Begin(1);
+  ws_step* step = nullptr;
+  EXPECT_OK(ws_step_begin(source_, &step, status));
+  ws_source_close(std::exchange(source_, nullptr));
+  EXPECT_EQ(trainer_.Returned(), 0);
+  ws_program_close(std::exchange(program_, nullptr));
+  std::vector<char> slot(4096);
+  EXPECT_OK(ws_refit_fill(refit, 0, slot.data(), 4096, status));
+  ws_refit_end(refit);
+  EXPECT_EQ(trainer_.Returned(), 1);
+  ws_step_end(step);
+  ws_source_close(nullptr);
+  ws_program_close(nullptr);
+  ws_refit_end(nullptr);
+  ws_step_end(nullptr);
+}
+
+TEST_F(CApiTest, ARefitNeedsTheArraysOfItsVersion) {
+  ws_refit* refit = nullptr;
+  EXPECT_CODE(ws_refit_begin(program_, 1, 1, &refit, status), WS_FAILED_PRECONDITION,
+              "no arrays are bound");
+  BindAll(1);
+  EXPECT_CODE(ws_refit_begin(program_, 2, 1, &refit, status), WS_FAILED_PRECONDITION,
+              "of version 1");
+  EXPECT_EQ(refit, nullptr);
+  EXPECT_EQ(trainer_.Returned(), 0);  // still bound
+  ws_refit_end(Begin(1));
+  EXPECT_CODE(ws_refit_begin(program_, 1, 1, &refit, status), WS_FAILED_PRECONDITION,
+              "no arrays are bound");
+  BindAll(3);
+  for (const double timeout : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_CODE(ws_refit_begin(program_, 3, timeout, &refit, status), WS_INVALID_ARGUMENT,
+                "a timeout of");
+  }
+  ws_refit_end(Begin(3));
+}
+
+TEST_F(CApiTest, AStepThatOverlapsFailsTheRefit) {
+  ws_step* step = nullptr;
+  BindAll(1);
+  ws_refit* refit = Begin(1);
+  EXPECT_OK(ws_refit_unchanged(refit, status));
+  EXPECT_OK(ws_step_begin(source_, &step, status));
+  ws_step_end(step);
+  EXPECT_CODE(ws_refit_unchanged(refit, status), WS_ABORTED, "step");
+  ws_refit_end(refit);
+  EXPECT_EQ(trainer_.Returned(), 1);
+
+  BindAll(2);
+  EXPECT_OK(ws_step_begin(source_, &step, status));
+  EXPECT_CODE(ws_refit_begin(program_, 2, 1, &refit, status), WS_ABORTED, "step");
+  ws_step_end(step);
+  EXPECT_EQ(trainer_.Returned(), 1);  // still bound: it may begin now
+  refit = Begin(2);
+  EXPECT_OK(ws_refit_unchanged(refit, status));
+  ws_refit_end(refit);
+  EXPECT_EQ(trainer_.Returned(), 2);
+}
+
+TEST_F(CApiTest, AStepMayWaitForTheRefitToEnd) {
+  BindAll(1);
+  ws_refit* const refit = Begin(1);
+  ws_step* step = nullptr;
+  EXPECT_CODE(ws_step_begin_after_refits(source_, 0.01, &step, status), WS_DEADLINE_EXCEEDED, "");
+  EXPECT_CODE(ws_step_begin_after_refits(source_, -3, &step, status), WS_INVALID_ARGUMENT,
+              "a timeout of -3");
+  EXPECT_EQ(step, nullptr);
+  std::atomic<bool> stepped{false};
+  std::thread trainer([&] {
+    ws_step* waited = nullptr;
+    EXPECT_OK(ws_step_begin_after_refits(source_, 60, &waited, status));
+    stepped = true;
+    ws_step_end(waited);
+  });
+  ExpectTensors(Fill(source_, program_, refit));
+  EXPECT_OK(ws_refit_unchanged(refit, status));
+  EXPECT_FALSE(stepped);
+  ws_refit_end(refit);
+  trainer.join();
+  EXPECT_TRUE(stepped);
+}
+
+TEST_F(CApiTest, WrongCallsOfARefitAreRefused) {
+  BindAll(1);
+  ws_refit* const refit = Begin(1);
+  const int32_t buckets = ws_program_bucket_count(program_);
+  std::vector<char> slot(4096);
+  EXPECT_CODE(ws_refit_fill(refit, buckets, slot.data(), 4096, status), WS_INVALID_ARGUMENT,
+              "no bucket");
+  EXPECT_CODE(ws_refit_fill(refit, -1, slot.data(), 4096, status), WS_INVALID_ARGUMENT,
+              "no bucket -1");
+  EXPECT_CODE(ws_refit_fill(refit, 0, slot.data(), 100, status), WS_INVALID_ARGUMENT,
+              "and there are 100");
+  EXPECT_CODE(ws_refit_fill(refit, 0, nullptr, 4096, status), WS_INVALID_ARGUMENT, "null pointer");
+  EXPECT_CODE(ws_refit_fill(nullptr, 0, slot.data(), 4096, status), WS_INVALID_ARGUMENT,
+              "null pointer");
+  EXPECT_CODE(ws_refit_unchanged(nullptr, status), WS_INVALID_ARGUMENT, "null pointer");
+  auto bucket = Sized<ws_bucket>();
+  auto piece = Sized<ws_piece>();
+  EXPECT_CODE(ws_program_bucket(program_, buckets, &bucket, status), WS_INVALID_ARGUMENT,
+              "no bucket");
+  EXPECT_CODE(ws_program_piece(program_, 0, 10000, &piece, status), WS_INVALID_ARGUMENT,
+              "no piece 10000");
+  ws_refit_end(refit);
+}
+
+TEST_F(CApiTest, WrongGeometriesAreRefused) {
+  ws_program* program = nullptr;
+  auto geometry = Sized<ws_geometry>();
+  EXPECT_CODE(ws_source_compile(source_, &geometry, &program, status), WS_INVALID_ARGUMENT,
+              "bucket_bytes is 0");
+  geometry.bucket_bytes = 64;
+  geometry.alignment = 3;
+  EXPECT_CODE(ws_source_compile(source_, &geometry, &program, status), WS_INVALID_ARGUMENT,
+              "alignment is 3");
+  ws_source* const other = Open(Options("hf"));
+  EXPECT_CODE(ws_source_compile(other, &geometry, &program, status), WS_FAILED_PRECONDITION,
+              "no arrays are declared");
+  const auto bindings = trainer_.Lend(As::kVersioned);
+  EXPECT_CODE(ws_source_bind(other, 1, bindings.data(), bindings.size(), status),
+              WS_FAILED_PRECONDITION, "no arrays are declared");
+  EXPECT_EQ(trainer_.Returned(), 1);
+  EXPECT_EQ(program, nullptr);
+  ws_source_close(other);
+}
+
+TEST_F(CApiTest, DigestsOfBothEndsAgree) {
+  char mine[WS_DIGEST_TEXT], theirs[WS_DIGEST_TEXT];
+  EXPECT_CODE(ws_source_digest(source_, 0, mine, status), WS_FAILED_PRECONDITION, "");
+  BindAll(1);
+  ws_refit* const refit = Begin(1);
+  Table table = Fill(source_, program_, refit);
+  for (int32_t t = 0; t < ws_source_tensor_count(source_); ++t) {
+    auto tensor = Sized<ws_tensor>();
+    EXPECT_OK(ws_source_tensor(source_, t, &tensor, status));
+    std::vector<uint16_t>& values = table.at(tensor.name);
+    EXPECT_OK(ws_source_digest(source_, t, mine, status));
+    EXPECT_OK(ws_tensor_digest(&tensor, values.data(), theirs, status));
+    EXPECT_STREQ(mine, theirs) << tensor.name;
+    EXPECT_EQ(std::strlen(mine), 32u);
+    values.back() ^= 1;
+    EXPECT_OK(ws_tensor_digest(&tensor, values.data(), theirs, status));
+    EXPECT_STRNE(mine, theirs) << tensor.name;
+  }
+  EXPECT_CODE(ws_source_digest(source_, 25, mine, status), WS_INVALID_ARGUMENT, "no tensor 25");
+  auto tensor = Sized<ws_tensor>();
+  EXPECT_CODE(ws_tensor_digest(&tensor, nullptr, mine, status), WS_INVALID_ARGUMENT, "name");
+  ws_refit_end(refit);
+}
+
+TEST(CApiStatusTest, TheTextIsCutToFitBetweenCharacters) {
+  char text[16];
+  std::memset(text, '?', sizeof(text));
+  ws_status status = {sizeof(status), 77, text, 9, 77};
+  ws_source_options options = Options("tunix");
+  options.layout = "\xc3\xa4\xc3\xa4\xc3\xa4";
+  ws_source* source;
+  EXPECT_EQ(ws_source_open(&options, &source, &status), WS_INVALID_ARGUMENT);
+  EXPECT_EQ(status.code, WS_INVALID_ARGUMENT);
+  EXPECT_GT(status.text_length, 20u);
+  EXPECT_EQ(std::strlen(text), 8u);
+  EXPECT_EQ(text[9], '?');
+  const size_t whole = status.text_length;
+  std::string all(whole + 1, '?');
+  status.text = all.data();
+  status.text_capacity = all.size();
+  EXPECT_EQ(ws_source_open(&options, &source, &status), WS_INVALID_ARGUMENT);
+  EXPECT_EQ(std::strlen(all.c_str()), whole);
+  // At every length what is there is whole characters.
+  for (size_t capacity = 0; capacity <= all.size(); ++capacity) {
+    std::string cut(capacity, '?');
+    status.text = cut.data();
+    status.text_capacity = capacity;
+    EXPECT_EQ(ws_source_open(&options, &source, &status), WS_INVALID_ARGUMENT);
+    EXPECT_EQ(status.text_length, whole);
+    if (capacity == 0) continue;
+    const std::string kept = cut.c_str();
+    EXPECT_EQ(kept, all.substr(0, kept.size()));
+    EXPECT_NE(static_cast<unsigned char>(all[kept.size()]) & 0xc0, 0x80);
+    EXPECT_GE(kept.size() + 2, capacity);
+  }
+}
+
+TEST(CApiStatusTest, AStatusMayBeLeftOutOrHaveNoText) {
+  ws_source_options options = Options("nothing");
+  ws_source* source;
+  EXPECT_EQ(ws_source_open(&options, &source, nullptr), WS_INVALID_ARGUMENT);
+  ws_status without_text = {sizeof(without_text), 0, nullptr, 100, 0};
+  EXPECT_EQ(ws_source_open(&options, &source, &without_text), WS_INVALID_ARGUMENT);
+  EXPECT_EQ(without_text.code, WS_INVALID_ARGUMENT);
+  EXPECT_GT(without_text.text_length, 0u);
+  ws_status too_small = {8, 77, nullptr, 0, 0};
+  EXPECT_EQ(ws_source_open(&options, &source, &too_small), WS_INVALID_ARGUMENT);
+  EXPECT_EQ(too_small.code, 77);
+  // On success too.
+  options.layout = "tunix";
+  char text[8] = "before";
+  ws_status status = {sizeof(status), 77, text, sizeof(text), 9};
+  EXPECT_EQ(ws_source_open(&options, &source, &status), WS_OK);
+  EXPECT_EQ(status.code, WS_OK);
+  EXPECT_EQ(status.text_length, 0u);
+  EXPECT_STREQ(text, "");
+  ws_source_close(source);
+}
+
+template <typename Struct>
+struct Newer {
+  Struct known;
+  uint64_t unknown;
+};
+
+TEST_F(CApiTest, CallersWithANewerHeaderAreServedWhileTheyUseNothingNew) {
+  Newer<ws_source_options> options = {Options("tunix"), 0};
+  options.known.struct_size = sizeof(options);
+  ws_source* source = nullptr;
+  EXPECT_OK(ws_source_open(&options.known, &source, status));
+  ws_source_close(source);
+  options.unknown = 1;
+  EXPECT_CODE(ws_source_open(&options.known, &source, status), WS_UNIMPLEMENTED,
+              "does not know: use a newer");
+
+  Newer<ws_tensor> tensor = {{}, 0x1234};
+  tensor.known.struct_size = sizeof(tensor);
+  EXPECT_OK(ws_source_tensor(source_, 0, &tensor.known, status));
+  EXPECT_EQ(tensor.known.bytes, 160);
+  EXPECT_EQ(tensor.known.struct_size, sizeof(tensor));
+  EXPECT_EQ(tensor.unknown, 0x1234u);  // not written
+
+  // Arrays of them too, each after the other by its own size.
+  std::vector<Newer<ws_binding>> bindings;
+  for (const ws_binding& binding : trainer_.Lend(As::kVersioned)) {
+    bindings.push_back({binding, 0});
+    bindings.back().known.struct_size = sizeof(bindings.back());
+  }
+  EXPECT_OK(ws_source_bind(source_, 1, &bindings[0].known, bindings.size(), status));
+  EXPECT_OK(ws_source_release(source_, status));
+  EXPECT_EQ(trainer_.Returned(), 1);
+
+  const auto again = trainer_.Lend(As::kVersioned);
+  for (size_t i = 0; i < again.size(); ++i) bindings[i].known.dlpack = again[i].dlpack;
+  bindings[9].unknown = 5;
+  EXPECT_CODE(ws_source_bind(source_, 1, &bindings[0].known, bindings.size(), status),
+              WS_UNIMPLEMENTED, "does not know");
+  EXPECT_EQ(trainer_.Returned(), 2);
+}
+
+struct Owner {
+  int released = 0;
+  static void Release(void* owner) { ++static_cast<Owner*>(owner)->released; }
+};
+
+ws_memory Memory(std::vector<float>& values, const int64_t* shape, Owner& owner) {
+  auto memory = Sized<ws_memory>();
+  memory.data = values.data();
+  memory.dtype = "float32";
+  memory.rank = 2;
+  memory.shape = shape;
+  memory.release = Owner::Release;
+  memory.context = &owner;
+  return memory;
+}
+
+TEST(CApiLendTest, LendsMemoryUntilTheConsumerIsDone) {
+  std::vector<float> values(6);
+  const int64_t shape[] = {2, 3}, strides[] = {1, 2};
+  Owner owner;
+  ws_memory memory = Memory(values, shape, owner);
+  memory.strides = strides;
+  ::DLManagedTensorVersioned* opaque = nullptr;
+  for (const int32_t read_only : {0, 1}) {
+    memory.read_only = read_only;
+    ASSERT_OK(ws_lend(&memory, &opaque, status));
+    auto* const lent = reinterpret_cast<Versioned*>(opaque);
+    EXPECT_EQ(lent->version.major, 1u);
+    EXPECT_EQ(lent->flags, read_only == 1 ? refit::dlpack::kReadOnly : 0);
+    EXPECT_EQ(lent->dl_tensor.data, values.data());
+    EXPECT_EQ(lent->dl_tensor.strides[1], 2);
+    EXPECT_EQ(owner.released, read_only);
+    lent->deleter(lent);
+    EXPECT_EQ(owner.released, read_only + 1);
+  }
+  memory.read_only = 0;
+  memory.strides = nullptr;
+  ::DLManagedTensor* unversioned = nullptr;
+  ASSERT_OK(ws_lend_unversioned(&memory, &unversioned, status));
+  auto* const lent = reinterpret_cast<Unversioned*>(unversioned);
+  EXPECT_EQ(lent->dl_tensor.strides[0], 3);
+  lent->deleter(lent);
+  EXPECT_EQ(owner.released, 3);
+}
+
+TEST(CApiLendTest, MemoryThatCannotBeLentIsReleasedOnce) {
+  std::vector<float> values(6);
+  const int64_t shape[] = {2, 3};
+  const auto refused = [&](int32_t code, const std::string& text,
+                           const std::function<void(ws_memory&)>& change) {
+    for (const bool versioned : {true, false}) {
+      Owner owner;
+      ws_memory memory = Memory(values, shape, owner);
+      change(memory);
+      ::DLManagedTensorVersioned* with = nullptr;
+      ::DLManagedTensor* without = nullptr;
+      EXPECT_CODE(versioned ? ws_lend(&memory, &with, status)
+                            : ws_lend_unversioned(&memory, &without, status),
+                  code, text);
+      EXPECT_EQ(owner.released, 1) << text;
+    }
+  };
+  refused(WS_INVALID_ARGUMENT, "data is a null pointer", [](auto& m) { m.data = nullptr; });
+  refused(WS_INVALID_ARGUMENT, "dtype", [](auto& m) { m.dtype = "complex"; });
+  refused(WS_UNIMPLEMENTED, "C64", [](auto& m) { m.dtype = "complex64"; });
+  refused(WS_INVALID_ARGUMENT, "the rank is 9", [](auto& m) { m.rank = 9; });
+  refused(WS_INVALID_ARGUMENT, "aligned", [](auto& m) { m.data = static_cast<char*>(m.data) + 2; });
+  Owner owner;
+  ws_memory memory = Memory(values, shape, owner);
+  EXPECT_CODE(ws_lend(&memory, nullptr, status), WS_INVALID_ARGUMENT, "null pointer");
+  EXPECT_EQ(owner.released, 1);
+  memory.read_only = 1;
+  ::DLManagedTensor* without = nullptr;
+  EXPECT_CODE(ws_lend_unversioned(&memory, &without, status), WS_INVALID_ARGUMENT,
+              "needs a DLPack tensor with a version");
+  EXPECT_EQ(owner.released, 2);
+  memory.struct_size = 8;  // nobody knows what is in it
+  EXPECT_CODE(ws_lend_unversioned(&memory, &without, status), WS_INVALID_ARGUMENT, "struct_size");
+  EXPECT_EQ(owner.released, 2);
+}
+
+}  // namespace
+}  // namespace weight_sync
