@@ -47,9 +47,7 @@ absl::StatusOr<Mesh> ReadMesh(const ws_mesh* given) {
     }
   }
   std::vector<int> ranks;
-  if (mesh.process_ranks != nullptr) {
-    ranks.assign(mesh.process_ranks, mesh.process_ranks + places);
-  }
+  if (mesh.ranks != nullptr) ranks.assign(mesh.ranks, mesh.ranks + places);
   return Mesh::Create(std::move(dims), std::move(ranks));
 }
 
@@ -93,7 +91,7 @@ absl::StatusOr<refit::MutableTensorView> ViewMemory(void* data, int64_t byte_off
   return refit::MutableTensorView::Strided(first, spec.dtype, spec.shape, spec.strides);
 }
 
-absl::StatusOr<DeclaredSharding> ReadSharding(const ws_sharding* given, const Shape& shape) {
+absl::StatusOr<Sharding> ReadSharding(const ws_sharding* given, const Shape& shape) {
   ws_sharding sharding;
   WS_RETURN_IF_ERROR(ReadSized("sharding", given, &sharding));
   if ((sharding.placements == nullptr) == (sharding.partition_spec == nullptr)) {
@@ -102,7 +100,6 @@ absl::StatusOr<DeclaredSharding> ReadSharding(const ws_sharding* given, const Sh
   }
   WS_ASSIGN_OR_RETURN(Mesh mesh_read, ReadMesh(sharding.mesh));
   const auto mesh = std::make_shared<const Mesh>(std::move(mesh_read));
-  const size_t ranks = mesh->ranks().size();
 
   if (sharding.placements != nullptr) {
     std::vector<Placement> placements;
@@ -111,16 +108,14 @@ absl::StatusOr<DeclaredSharding> ReadSharding(const ws_sharding* given, const Sh
       WS_ASSIGN_OR_RETURN(const Placement placement, Placement::Parse(sharding.placements[d]));
       placements.push_back(placement);
     }
-    WS_ASSIGN_OR_RETURN(Sharding made, Sharding::FromPlacements(mesh, placements, shape));
-    return DeclaredSharding{std::move(made), ranks};
+    return Sharding::FromPlacements(mesh, placements, shape);
   }
   std::vector<std::vector<std::string>> spec;
   for (int d = 0; d < shape.rank(); ++d) {
     const char* const names = sharding.partition_spec[d];
     spec.push_back(absl::StrSplit(names == nullptr ? "" : names, ',', absl::SkipEmpty()));
   }
-  WS_ASSIGN_OR_RETURN(Sharding made, Sharding::FromPartitionSpec(mesh, spec, shape));
-  return DeclaredSharding{std::move(made), ranks};
+  return Sharding::FromPartitionSpec(mesh, spec, shape);
 }
 
 }  // namespace weight_sync::c_api

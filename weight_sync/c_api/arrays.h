@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "absl/status/statusor.h"
 #include "refit/maps/trainer_arrays.h"
@@ -27,11 +26,7 @@ absl::StatusOr<refit::ArraySpec> ReadSpec(const char* dtype, int32_t rank, const
 absl::StatusOr<refit::MutableTensorView> ViewMemory(void* data, int64_t byte_offset,
                                                     const refit::ArraySpec& spec);
 
-struct DeclaredSharding {
-  refit::Sharding sharding;
-  size_t ranks;  // of its mesh
-};
-absl::StatusOr<DeclaredSharding> ReadSharding(const ws_sharding* given, const refit::Shape& shape);
+absl::StatusOr<refit::Sharding> ReadSharding(const ws_sharding* given, const refit::Shape& shape);
 
 }  // namespace weight_sync::c_api
 

@@ -1,6 +1,9 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -95,7 +98,7 @@ struct Array {
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;
   std::vector<uint16_t> values;
-  int returned = 0;
+  std::atomic<int> returned{0};
 };
 
 enum class As { kVersioned, kUnversioned, kMemory };
@@ -233,6 +236,23 @@ Table Fill(ws_source* source, ws_program* program, ws_refit* refit) {
   return table;
 }
 
+// By the layout's definition: q_proj is [hidden, heads, dim] there and [heads * dim, hidden] here.
+void ExpectTensorsOf(Trainer& trainer, const Table& table) {
+  const Array& q = trainer["layers.1.attn.q_proj.w"];
+  const std::vector<uint16_t>& hf = table.at("model.layers.1.self_attn.q_proj.weight");
+  ASSERT_EQ(hf.size(), q.values.size());
+  for (size_t h = 0; h < 8; ++h) {
+    for (size_t nd = 0; nd < 16; ++nd) {
+      ASSERT_EQ(hf[nd * 8 + h], q.values[h * 16 + nd]);
+    }
+  }
+  EXPECT_EQ(table.at("model.embed_tokens.weight"), trainer["embedder.input_embedding"].values);
+  EXPECT_EQ(table.at("model.norm.weight"), trainer["final_norm.w"].values);
+  for (const auto& [name, values] : table) {
+    EXPECT_THAT(values, Not(::testing::Contains(0xdead))) << name;
+  }
+}
+
 // A source of the layout tunix with its trainer, declared and compiled.
 class CApiTest : public ::testing::Test {
  protected:
@@ -271,22 +291,7 @@ class CApiTest : public ::testing::Test {
     return refit;
   }
 
-  // By the layout's definition: q_proj is [hidden, heads, dim] there and [heads * dim, hidden] here.
-  void ExpectTensors(const Table& table) {
-    const Array& q = trainer_["layers.1.attn.q_proj.w"];
-    const std::vector<uint16_t>& hf = table.at("model.layers.1.self_attn.q_proj.weight");
-    ASSERT_EQ(hf.size(), q.values.size());
-    for (size_t h = 0; h < 8; ++h) {
-      for (size_t nd = 0; nd < 16; ++nd) {
-        ASSERT_EQ(hf[nd * 8 + h], q.values[h * 16 + nd]);
-      }
-    }
-    EXPECT_EQ(table.at("model.embed_tokens.weight"), trainer_["embedder.input_embedding"].values);
-    EXPECT_EQ(table.at("model.norm.weight"), trainer_["final_norm.w"].values);
-    for (const auto& [name, values] : table) {
-      EXPECT_THAT(values, Not(::testing::Contains(0xdead))) << name;
-    }
-  }
+  void ExpectTensors(const Table& table) { ExpectTensorsOf(trainer_, table); }
 
   ws_source* source_;
   Trainer trainer_;
@@ -608,7 +613,7 @@ TEST(CApiDeclareTest, RefusesArraysThatAreNotTheLayouts) {
   ws_source_close(source);
 }
 
-// A mesh of one rank is whole; torch's and jax's way of saying it.
+// torch's and jax's way of saying it.
 TEST(CApiDeclareTest, ShardsAreDeclaredByPlacementsOrAPartitionSpec) {
   const char* const names[] = {"dp", "tp"};
   const int32_t one[] = {1, 1}, four[] = {2, 2};
@@ -616,47 +621,48 @@ TEST(CApiDeclareTest, ShardsAreDeclaredByPlacementsOrAPartitionSpec) {
   mesh.rank = 2;
   mesh.names = names;
   mesh.sizes = one;
-  const char* const placements[] = {"_S(0, 1)", "Shard(dim=0)"};
+  const char* const placements[] = {"_S(0, 2)", "Shard(dim=0)"};
+  const char* const one_of_each[] = {"R", "S(1)"};
   const char* const partial[] = {"P(sum)", "R"};
-  const char* const spec[] = {"dp,tp", nullptr};
+  const char* const spec[] = {"dp", "tp"};
+  const char* const uneven[] = {"dp,tp", nullptr};
   const char* const unknown[] = {"fsdp", ""};
-  auto by_placements = Sized<ws_sharding>();
-  by_placements.mesh = &mesh;
-  by_placements.placements = placements;
-  auto by_spec = Sized<ws_sharding>();
-  by_spec.mesh = &mesh;
-  by_spec.partition_spec = spec;
+  auto sharding = Sized<ws_sharding>();
 
-  ws_source* source = nullptr;
-  const auto declare = [&source](const ws_sharding& sharding, Status& status) {
-    ws_source_close(source);
-    source = Open(Options("tunix"));
-    auto specs = Trainer(source).Specs();
-    const int64_t shape[] = {10, 8};
+  const auto declare = [&sharding](Status& status) {
+    ws_source* const source = Open(Options("tunix"));
     const Trainer trainer(source);
-    specs = trainer.Specs();
-    EXPECT_STREQ(specs[0].name, "embedder.input_embedding");
-    specs[0].shape = shape;
+    auto specs = trainer.Specs();
+    EXPECT_STREQ(specs[0].name, "embedder.input_embedding");  // [10, 8]
     specs[0].sharding = &sharding;
-    return ws_source_declare(source, specs.data(), specs.size(), status);
+    const int32_t code = ws_source_declare(source, specs.data(), specs.size(), status);
+    ws_source_close(source);
+    return code;
   };
-  EXPECT_OK(declare(by_placements, status));
-  EXPECT_OK(declare(by_spec, status));
-
+  sharding.mesh = &mesh;
+  sharding.placements = one_of_each;
+  EXPECT_OK(declare(status));
   mesh.sizes = four;
-  EXPECT_CODE(declare(by_placements, status), WS_UNIMPLEMENTED, "over 4 ranks");
-  by_placements.placements = partial;
-  EXPECT_CODE(declare(by_placements, status), WS_INVALID_ARGUMENT, "embedder.input_embedding");
-  by_spec.partition_spec = unknown;
-  EXPECT_CODE(declare(by_spec, status), WS_INVALID_ARGUMENT, "fsdp");
-  by_spec.placements = placements;
-  EXPECT_CODE(declare(by_spec, status), WS_INVALID_ARGUMENT, "one of them");
-  by_spec.placements = by_spec.partition_spec = nullptr;
-  EXPECT_CODE(declare(by_spec, status), WS_INVALID_ARGUMENT, "one of them");
-  by_spec.partition_spec = spec;
-  by_spec.mesh = nullptr;
-  EXPECT_CODE(declare(by_spec, status), WS_INVALID_ARGUMENT, "mesh is a null pointer");
-  ws_source_close(source);
+  EXPECT_OK(declare(status));
+  sharding.placements = placements;
+  EXPECT_OK(declare(status));
+  sharding.placements = partial;
+  EXPECT_CODE(declare(status), WS_INVALID_ARGUMENT, "embedder.input_embedding");
+
+  sharding.placements = nullptr;
+  sharding.partition_spec = spec;
+  EXPECT_OK(declare(status));
+  sharding.partition_spec = uneven;
+  EXPECT_CODE(declare(status), WS_INVALID_ARGUMENT, "embedder.input_embedding");
+  sharding.partition_spec = unknown;
+  EXPECT_CODE(declare(status), WS_INVALID_ARGUMENT, "fsdp");
+  sharding.placements = placements;
+  EXPECT_CODE(declare(status), WS_INVALID_ARGUMENT, "one of them");
+  sharding.placements = sharding.partition_spec = nullptr;
+  EXPECT_CODE(declare(status), WS_INVALID_ARGUMENT, "one of them");
+  sharding.partition_spec = spec;
+  sharding.mesh = nullptr;
+  EXPECT_CODE(declare(status), WS_INVALID_ARGUMENT, "mesh is a null pointer");
 }
 
 // Every way in which binding fails gives everything back, once.
@@ -1014,6 +1020,262 @@ TEST(CApiStatusTest, AStatusMayBeLeftOutOrHaveNoText) {
   EXPECT_EQ(status.code, WS_OK);
   EXPECT_EQ(status.text_length, 0u);
   EXPECT_STREQ(text, "");
+  ws_source_close(source);
+}
+
+// The trainer's arrays, each cut along its first dimension over the ranks of a mesh.
+class ShardedTrainer {
+ public:
+  ShardedTrainer(const Trainer& trainer, int32_t ranks) : trainer_(trainer), ranks_(ranks) {
+    mesh_.rank = 1;
+    mesh_.names = &dp_;
+    mesh_.sizes = &ranks_;
+    sharding_.mesh = &mesh_;
+    sharding_.placements = &placement_;
+    for (const auto& array : trainer_.arrays()) {
+      for (int32_t rank = 0; rank < ranks; ++rank) {
+        const int64_t chunk = (array->shape[0] + ranks - 1) / ranks;
+        const int64_t begin = std::min(rank * chunk, array->shape[0]);
+        Shard shard = {array->shape, begin * array->strides[0]};
+        shard.shape[0] = std::min(begin + chunk, array->shape[0]) - begin;
+        shards_.push_back(std::move(shard));
+      }
+    }
+  }
+
+  int32_t Declare(ws_source* source, Status& status) const {
+    auto specs = trainer_.Specs();
+    for (ws_array& spec : specs) spec.sharding = &sharding_;
+    return ws_source_declare(source, specs.data(), specs.size(), status);
+  }
+
+  // The shards of one rank, or of all.
+  std::vector<ws_binding> Lend(int32_t rank = -1) const {
+    std::vector<ws_binding> bindings;
+    size_t next = 0;
+    for (const auto& array : trainer_.arrays()) {
+      for (int32_t r = 0; r < ranks_; ++r, ++next) {
+        if (rank != -1 && r != rank) continue;
+        const Shard& shard = shards_[next];
+        ws_binding binding = Trainer::LendOne(*array, As::kMemory);
+        binding.mesh_rank = r;
+        binding.byte_offset = shard.first * 2;
+        binding.shape = shard.shape.data();
+        bindings.push_back(binding);
+      }
+    }
+    return bindings;
+  }
+
+ private:
+  struct Shard {
+    std::vector<int64_t> shape;
+    int64_t first;  // element of the array
+  };
+
+  const Trainer& trainer_;
+  const int32_t ranks_;
+  const char* const dp_ = "dp";
+  const char* const placement_ = "S(0)";
+  ws_mesh mesh_ = Sized<ws_mesh>();
+  ws_sharding sharding_ = Sized<ws_sharding>();
+  std::vector<Shard> shards_;
+};
+
+// As a jax program that drives several devices.
+TEST(CApiShardedTest, OneProcessMayHoldAllShards) {
+  ws_source* const whole = Open(Options("tunix"));
+  Trainer trainer(whole);
+  ws_source_close(whole);
+  const ShardedTrainer shards(trainer, 3);  // divides nothing
+  ws_source* const source = Open(Options("tunix"));
+  ASSERT_OK(shards.Declare(source, status));
+  auto geometry = Sized<ws_geometry>();
+  geometry.bucket_bytes = 256;
+  ws_program* program = nullptr;
+  ASSERT_OK(ws_source_compile(source, &geometry, &program, status));
+  auto bindings = shards.Lend();
+  ASSERT_OK(ws_source_bind(source, 1, bindings.data(), bindings.size(), status));
+  ws_refit* refit = nullptr;
+  ASSERT_OK(ws_refit_begin(program, 1, 10, &refit, status));
+  ExpectTensorsOf(trainer, Fill(source, program, refit));
+  char digest[WS_DIGEST_TEXT];
+  EXPECT_OK(ws_source_digest(source, 0, digest, status));
+  EXPECT_OK(ws_refit_unchanged(refit, status));
+  EXPECT_EQ(trainer.Returned(), 0);
+  ws_refit_end(refit);
+  EXPECT_EQ(trainer.Returned(), 3);  // three shards each
+  EXPECT_CODE(ws_refit_contribute(program, 1, 10, status), WS_FAILED_PRECONDITION, "process 0");
+
+  bindings = shards.Lend();
+  bindings[0].mesh_rank = 7;
+  EXPECT_CODE(ws_source_bind(source, 2, bindings.data(), bindings.size(), status),
+              WS_INVALID_ARGUMENT, "mesh rank 7");
+  EXPECT_EQ(trainer.Returned(), 6);
+  ws_program_close(program);
+  ws_source_close(source);
+}
+
+// A trainer of two processes, which are threads here.
+class TwoProcesses {
+ public:
+  TwoProcesses() : whole_(Open(Options("tunix"))), trainer_(whole_), shards_(trainer_, 2) {
+    static int jobs = 0;
+    const std::string job =
+        "c_api_test-" + std::to_string(::getpid()) + "-" + std::to_string(jobs++);
+    OnBoth([&](int rank) {
+      auto options = Sized<ws_communicator_options>();
+      options.job = job.c_str();
+      options.rank = rank;
+      options.size = 2;
+      ws_communicator* communicator = nullptr;
+      EXPECT_OK(ws_communicator_connect(&options, 60, &communicator, status));
+      auto source_options = Options("tunix");
+      source_options.communicator = communicator;
+      source[rank] = Open(source_options);
+      ws_communicator_close(communicator);
+      EXPECT_OK(shards_.Declare(source[rank], status));
+      auto geometry = Sized<ws_geometry>();
+      geometry.bucket_bytes = 256;
+      EXPECT_OK(ws_source_compile(source[rank], &geometry, &program[rank], status));
+    });
+  }
+  ~TwoProcesses() {
+    for (int rank : {0, 1}) {
+      ws_program_close(program[rank]);
+      ws_source_close(source[rank]);
+    }
+    ws_source_close(whole_);
+  }
+
+  static void OnBoth(const std::function<void(int rank)>& run) {
+    std::thread other([&run] { run(1); });
+    run(0);
+    other.join();
+  }
+
+  void Bind(int rank, int64_t version) {
+    const auto bindings = shards_.Lend(rank);
+    EXPECT_OK(ws_source_bind(source[rank], version, bindings.data(), bindings.size(), status));
+  }
+
+  Trainer& trainer() { return trainer_; }
+
+  ws_source* source[2] = {};
+  ws_program* program[2] = {};
+
+ private:
+  ws_source* whole_;
+  Trainer trainer_;
+  ShardedTrainer shards_;
+};
+
+TEST(CApiShardedTest, ProcessesRefitTogether) {
+  TwoProcesses two;
+  for (const int rank : {0, 1}) two.Bind(rank, 1);
+  TwoProcesses::OnBoth([&](int rank) {
+    if (rank == 1) {
+      EXPECT_OK(ws_refit_contribute(two.program[1], 1, 60, status));
+      return;
+    }
+    ws_refit* refit = nullptr;
+    ASSERT_OK(ws_refit_begin(two.program[0], 1, 60, &refit, status));
+    ExpectTensorsOf(two.trainer(), Fill(two.source[0], two.program[0], refit));
+    EXPECT_OK(ws_refit_unchanged(refit, status));
+    ws_refit_end(refit);
+  });
+  EXPECT_EQ(two.trainer().Returned(), 2);
+  EXPECT_CODE(ws_refit_contribute(two.program[0], 1, 60, status), WS_FAILED_PRECONDITION,
+              "process 0");
+}
+
+TEST(CApiShardedTest, AStepOnOneProcessFailsTheRefitOnAll) {
+  TwoProcesses two;
+  for (const int rank : {0, 1}) two.Bind(rank, 1);
+  TwoProcesses::OnBoth([&](int rank) {
+    if (rank == 1) {
+      ws_step* step = nullptr;
+      EXPECT_OK(ws_step_begin(two.source[1], &step, status));
+      EXPECT_CODE(ws_refit_contribute(two.program[1], 1, 60, status), WS_ABORTED, "step");
+      ws_step_end(step);
+      return;
+    }
+    ws_refit* refit = nullptr;
+    EXPECT_CODE(ws_refit_begin(two.program[0], 1, 60, &refit, status), WS_ABORTED, "step");
+    EXPECT_OK(ws_source_release(two.source[0], status));
+  });
+  EXPECT_EQ(two.trainer().Returned(), 2);
+}
+
+TEST(CApiShardedTest, AProcessWithoutArraysFailsTheRefitOnAll) {
+  TwoProcesses two;
+  two.Bind(0, 1);
+  TwoProcesses::OnBoth([&](int rank) {
+    ws_refit* refit = nullptr;
+    EXPECT_CODE(rank == 1 ? ws_refit_contribute(two.program[1], 1, 60, status)
+                          : ws_refit_begin(two.program[0], 1, 60, &refit, status),
+                WS_FAILED_PRECONDITION, "no arrays are bound");
+  });
+}
+
+TEST(CApiShardedTest, WrongCommunicatorsAreRefused) {
+  auto options = Sized<ws_communicator_options>();
+  ws_communicator* communicator = nullptr;
+  options.size = 2;
+  EXPECT_CODE(ws_communicator_connect(&options, 1, &communicator, status), WS_INVALID_ARGUMENT,
+              "job is a null pointer");
+  options.job = "c_api_test";
+  options.rank = 2;
+  EXPECT_CODE(ws_communicator_connect(&options, 1, &communicator, status), WS_INVALID_ARGUMENT,
+              "2");
+  options.rank = 0;
+  options.host = "127.0.0.1";
+  options.endpoint = "/tmp/weight_sync-endpoint";
+  EXPECT_CODE(ws_communicator_connect(&options, 1, &communicator, status), WS_INVALID_ARGUMENT,
+              "not both");
+  options.endpoint = nullptr;
+  EXPECT_CODE(ws_communicator_connect(&options, 0.1, &communicator, status), WS_DEADLINE_EXCEEDED,
+              "1");
+  EXPECT_EQ(communicator, nullptr);
+  ws_communicator_close(nullptr);
+
+  ws_source* source = nullptr;
+  ws_source_options wrong = Options("tunix");
+  wrong.mesh_ranks = 3;
+  EXPECT_CODE(ws_source_open(&wrong, &source, status), WS_INVALID_ARGUMENT, "mesh_ranks is 3");
+  wrong = Options("tunix");
+  wrong.snapshots = 2;
+  EXPECT_CODE(ws_source_open(&wrong, &source, status), WS_INVALID_ARGUMENT, "snapshots is 2");
+}
+
+// The trainer is free again once a refit has begun.
+TEST(CApiSnapshotTest, ARefitReadsItsCopy) {
+  ws_source_options options = Options("tunix");
+  options.snapshots = 1;
+  ws_source* const source = Open(options);
+  Trainer trainer(source);
+  const auto specs = trainer.Specs();
+  ASSERT_OK(ws_source_declare(source, specs.data(), specs.size(), status));
+  ws_program* program = nullptr;
+  ASSERT_OK(ws_source_compile(source, nullptr, &program, status));
+  for (int version = 1; version <= 2; ++version) {
+    const auto bindings = trainer.Lend(As::kVersioned);
+    ASSERT_OK(ws_source_bind(source, version, bindings.data(), bindings.size(), status));
+    ws_refit* refit = nullptr;
+    ASSERT_OK(ws_refit_begin(program, version, 10, &refit, status));
+    EXPECT_EQ(trainer.Returned(), version);
+    Array& norm = trainer["final_norm.w"];
+    const std::vector<uint16_t> before = norm.values;
+    ws_step* step = nullptr;
+    ASSERT_OK(ws_step_begin_after_refits(source, 10, &step, status));
+    for (uint16_t& value : norm.values) value += 7;
+    ws_step_end(step);
+    EXPECT_EQ(Fill(source, program, refit).at("model.norm.weight"), before);
+    EXPECT_OK(ws_refit_unchanged(refit, status));
+    ws_refit_end(refit);
+    EXPECT_EQ(trainer.Returned(), version);
+  }
+  ws_program_close(program);
   ws_source_close(source);
 }
 

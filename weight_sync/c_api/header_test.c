@@ -19,7 +19,8 @@ static int Wrong(const char* what, size_t is, size_t must) {
 int main(void) {
   int wrong = 0;
   wrong += SIZE(ws_status, 40);
-  wrong += SIZE(ws_source_options, 72);
+  wrong += SIZE(ws_source_options, 96);
+  wrong += SIZE(ws_communicator_options, 48);
   wrong += SIZE(ws_tensor, 104);
   wrong += SIZE(ws_mesh, 40);
   wrong += SIZE(ws_sharding, 32);
@@ -32,9 +33,12 @@ int main(void) {
   wrong += PLACE(ws_status, text_length, 32);
   wrong += PLACE(ws_source_options, scan_period, 40);
   wrong += PLACE(ws_source_options, checkpoint, 64);
+  wrong += PLACE(ws_source_options, snapshots, 72);
+  wrong += PLACE(ws_source_options, communicator, 88);
+  wrong += PLACE(ws_communicator_options, port, 40);
   wrong += PLACE(ws_tensor, shape, 32);
   wrong += PLACE(ws_tensor, bytes, 96);
-  wrong += PLACE(ws_mesh, process_ranks, 32);
+  wrong += PLACE(ws_mesh, ranks, 32);
   wrong += PLACE(ws_sharding, partition_spec, 24);
   wrong += PLACE(ws_array, sharding, 48);
   wrong += PLACE(ws_binding, dlpack, 24);

@@ -33,7 +33,9 @@ inline constexpr size_t kFirstSize = 0;
 template <>
 inline constexpr size_t kFirstSize<ws_status> = 40;
 template <>
-inline constexpr size_t kFirstSize<ws_source_options> = 72;
+inline constexpr size_t kFirstSize<ws_communicator_options> = 48;
+template <>
+inline constexpr size_t kFirstSize<ws_source_options> = 96;
 template <>
 inline constexpr size_t kFirstSize<ws_tensor> = 104;
 template <>

@@ -3,6 +3,7 @@
 
 #include "weight_sync/c_api/source.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,6 +23,8 @@
 #include "refit/maps/model_config.h"
 #include "refit/refit_info.h"
 #include "refit/refit_info_json.h"
+#include "refit/sharding/communicators/thread_communicator.h"
+#include "refit/sharding/mesh.h"
 #include "refit/tensor/shape.h"
 #include "weight_sync/c_api/arrays.h"
 #include "weight_sync/c_api/boundary.h"
@@ -72,13 +75,28 @@ int CountOf(size_t count) { return static_cast<int>(count); }
 
 }  // namespace
 
-Source::Source(std::unique_ptr<const refit::Checkpoint> checkpoint, WeightMap map)
-    : checkpoint_(std::move(checkpoint)),
+Source::Source(const ws_source_options& options, std::shared_ptr<refit::Communicator> communicator,
+               std::unique_ptr<const refit::Checkpoint> checkpoint, WeightMap map)
+    : snapshots_(options.snapshots == 1),
+      communicator_(std::move(communicator)),
+      checkpoint_(std::move(checkpoint)),
       map_(std::move(map)),
       names_(map_),
-      dtypes_(map_.trainer().size()) {}
+      dtypes_(map_.trainer().size()) {
+  if (options.process_of_rank == nullptr) return;
+  process_of_rank_.assign(options.process_of_rank, options.process_of_rank + options.mesh_ranks);
+}
 
-absl::StatusOr<std::shared_ptr<Source>> Source::Open(const ws_source_options& options) {
+absl::StatusOr<std::shared_ptr<Source>> Source::Open(
+    const ws_source_options& options, std::shared_ptr<refit::Communicator> communicator) {
+  if (options.snapshots != 0 && options.snapshots != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("snapshots is ", options.snapshots, ", not 0 or 1"));
+  }
+  if (options.mesh_ranks < 0 || (options.process_of_rank == nullptr && options.mesh_ranks != 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("mesh_ranks is ", options.mesh_ranks, ", not the length of process_of_rank"));
+  }
   WS_ASSIGN_OR_RETURN(const refit::ModelConfig config, ReadConfig(options));
   WS_ASSIGN_OR_RETURN(const refit::LayoutOptions layout, ReadLayout(options));
   const refit::FamilyRegistry families = refit::AllFamilies();
@@ -102,55 +120,92 @@ absl::StatusOr<std::shared_ptr<Source>> Source::Open(const ws_source_options& op
   if (options.target != nullptr) map_options.target = options.target;
   if (manifest.has_value()) map_options.manifest = &*manifest;
   WS_ASSIGN_OR_RETURN(WeightMap map, WeightMap::Build(*family, config, layout, map_options));
-  return std::shared_ptr<Source>(new Source(std::move(checkpoint), std::move(map)));
+  return std::shared_ptr<Source>(
+      new Source(options, std::move(communicator), std::move(checkpoint), std::move(map)));
 }
 
 std::optional<refit::DType> Source::DeclaredDType(int array) const {
   return dtypes_[static_cast<size_t>(array)];
 }
 
-absl::StatusOr<refit::MapSource*> Source::declared() const {
-  if (declared_ == nullptr) {
-    return absl::FailedPreconditionError("no arrays are declared: call ws_source_declare first");
-  }
-  return declared_.get();
+absl::StatusOr<refit::RefitSource*> Source::declared() const {
+  if (sharded_ != nullptr) return sharded_.get();
+  if (whole_ != nullptr) return whole_.get();
+  return absl::FailedPreconditionError("no arrays are declared: call ws_source_declare first");
+}
+
+absl::StatusOr<Source::Declared> Source::ReadArray(const ws_array* given) const {
+  ws_array array;
+  WS_RETURN_IF_ERROR(ReadSized("array", given, &array));
+  if (array.name == nullptr) return absl::InvalidArgumentError("an array has no name");
+  const std::string described = absl::StrCat("array '", array.name, "'");
+  auto spec = ReadSpec(array.dtype, array.rank, array.shape, array.strides);
+  if (!spec.ok()) return base::Prefixed(described, spec.status());
+  Declared declared = {*std::move(spec), std::nullopt};
+  declared.spec.name = names_.NameOf(array.name);
+  if (array.sharding == nullptr) return declared;
+  auto sharding = ReadSharding(array.sharding, declared.spec.shape);
+  if (!sharding.ok()) return base::Prefixed(described, sharding.status());
+  declared.sharding = *std::move(sharding);
+  return declared;
 }
 
 absl::Status Source::Declare(const ws_array* arrays, size_t count) {
-  if (declared_ != nullptr) {
+  if (declared().ok()) {
     return absl::FailedPreconditionError("the arrays are declared already: open another source");
   }
   if (count > 0) WS_RETURN_IF_ERROR(CheckSize("array", arrays));
-  std::vector<refit::ArraySpec> specs;
+  std::vector<Declared> read;
+  bool sharded = communicator_ != nullptr && communicator_->size() > 1;
   for (size_t i = 0; i < count; ++i) {
-    ws_array array;
-    WS_RETURN_IF_ERROR(ReadSized("array", At(arrays, i), &array));
-    if (array.name == nullptr) return absl::InvalidArgumentError("an array has no name");
-    const std::string described = absl::StrCat("array '", array.name, "'");
-    auto spec = ReadSpec(array.dtype, array.rank, array.shape, array.strides);
-    if (!spec.ok()) return base::Prefixed(described, spec.status());
-    spec->name = names_.NameOf(array.name);
-    if (array.sharding != nullptr) {
-      const auto sharding = ReadSharding(array.sharding, spec->shape);
-      if (!sharding.ok()) return base::Prefixed(described, sharding.status());
-      if (sharding->ranks > 1) {
-        return absl::UnimplementedError(absl::StrCat(described, ": it is sharded over ",
-                                                     sharding->ranks, " ranks; one is supported"));
-      }
-    }
-    specs.push_back(*std::move(spec));
+    WS_ASSIGN_OR_RETURN(Declared array, ReadArray(At(arrays, i)));
+    if (array.sharding.has_value() && array.sharding->mesh().ranks().size() > 1) sharded = true;
+    read.push_back(std::move(array));
   }
-  WS_ASSIGN_OR_RETURN(declared_,
-                      refit::MapSource::CreateUnbound(map_, specs, checkpoint_.get(), &gate_));
-  for (const refit::ArraySpec& spec : specs) {
-    const std::optional<int> array = map_.FindTrainer(spec.name);  // not of a tied head
-    if (array.has_value()) dtypes_[static_cast<size_t>(*array)] = spec.dtype;
+  WS_RETURN_IF_ERROR(sharded ? DeclareSharded(read) : DeclareWhole(read));
+  for (const Declared& array : read) {
+    const std::optional<int> tensor = map_.FindTrainer(array.spec.name);  // not of a tied head
+    if (tensor.has_value()) dtypes_[static_cast<size_t>(*tensor)] = array.spec.dtype;
   }
   return absl::OkStatus();
 }
 
+absl::Status Source::DeclareWhole(const std::vector<Declared>& arrays) {
+  std::vector<refit::ArraySpec> specs;
+  for (const Declared& array : arrays) specs.push_back(array.spec);
+  WS_ASSIGN_OR_RETURN(auto made,
+                      refit::MapSource::CreateUnbound(map_, specs, checkpoint_.get(), &gate_));
+  if (snapshots_) WS_RETURN_IF_ERROR(made->UseSnapshots());
+  whole_ = std::move(made);
+  return absl::OkStatus();
+}
+
+absl::Status Source::DeclareSharded(const std::vector<Declared>& arrays) {
+  std::vector<refit::ShardedSpec> specs;
+  int ranks = 1;
+  for (const Declared& array : arrays) {
+    specs.push_back({array.spec.name, array.spec.dtype,
+                     array.sharding.has_value() ? *array.sharding
+                                                : refit::Sharding::OnRankZero(array.spec.shape)});
+    if (!array.sharding.has_value()) on_every_process_.insert(array.spec.name);
+    for (const int rank : specs.back().sharding.mesh().ranks()) ranks = std::max(ranks, rank + 1);
+  }
+  if (communicator_ == nullptr) {
+    WS_ASSIGN_OR_RETURN(auto alone, refit::MakeThreadCommunicators(1));
+    communicator_ = std::move(alone[0]);
+    if (process_of_rank_.empty()) process_of_rank_.resize(static_cast<size_t>(ranks));
+  }
+  WS_ASSIGN_OR_RETURN(auto made,
+                      refit::ShardedSource::Create(map_, specs, checkpoint_.get(), &gate_,
+                                                   communicator_.get(), process_of_rank_));
+  if (snapshots_) WS_RETURN_IF_ERROR(made->UseSnapshots());
+  sharded_ = std::move(made);
+  return absl::OkStatus();
+}
+
 void Source::GiveBack() {
-  if (declared_ != nullptr) declared_->Release();
+  if (whole_ != nullptr) whole_->Release();
+  if (sharded_ != nullptr) sharded_->Release();
   loans_ = Loans();
 }
 
@@ -162,15 +217,32 @@ absl::Status Source::Bind(refit::Version version, const ws_binding* bindings, si
   }
   GiveBack();
   if (!taken.ok()) return taken.status();
-  WS_ASSIGN_OR_RETURN(refit::MapSource* const source, declared());
-  std::vector<refit::TrainerArray> arrays;
-  arrays.reserve(taken->arrays().size());
-  for (const Loans::Array& array : taken->arrays()) {
-    arrays.push_back({names_.NameOf(array.name), array.view});
-  }
-  WS_RETURN_IF_ERROR(source->Bind(version, arrays));
+  WS_RETURN_IF_ERROR(declared().status());
+  WS_RETURN_IF_ERROR(sharded_ != nullptr ? BindSharded(version, *taken)
+                                         : BindWhole(version, *taken));
   loans_ = *std::move(taken);
   return absl::OkStatus();
+}
+
+absl::Status Source::BindWhole(refit::Version version, const Loans& loans) {
+  std::vector<refit::TrainerArray> arrays;
+  arrays.reserve(loans.arrays().size());
+  for (const Loans::Array& array : loans.arrays()) {
+    arrays.push_back({names_.NameOf(array.name), array.view});
+  }
+  return whole_->Bind(version, arrays);
+}
+
+absl::Status Source::BindSharded(refit::Version version, const Loans& loans) {
+  std::vector<refit::ShardArray> shards;
+  shards.reserve(loans.arrays().size());
+  for (const Loans::Array& array : loans.arrays()) {
+    std::string name = names_.NameOf(array.name);
+    // Process 0's is taken.
+    if (communicator_->rank() != 0 && on_every_process_.contains(name)) continue;
+    shards.push_back({std::move(name), array.view, array.mesh_rank});
+  }
+  return sharded_->Bind(version, shards);
 }
 
 absl::Status Source::Release() {
@@ -184,13 +256,15 @@ void Source::Close() {
 }
 
 absl::StatusOr<base::Digest128> Source::Digest(int tensor) const {
-  WS_ASSIGN_OR_RETURN(const refit::MapSource* const source, declared());
+  WS_ASSIGN_OR_RETURN(const refit::RefitSource* const source, declared());
   return source->ReferenceDigest(tensor);
 }
 
-absl::Status Source::BeginRefit() {
+absl::Status Source::BeginRefit(absl::FunctionRef<absl::Status()> begin) {
   if (refit_open_) return absl::FailedPreconditionError("another refit of this source is open");
+  WS_RETURN_IF_ERROR(begin());
   refit_open_ = true;
+  if (snapshots_) GiveBack();  // the copy is made
   return absl::OkStatus();
 }
 
@@ -199,13 +273,24 @@ void Source::EndRefit() {
   GiveBack();
 }
 
+absl::Status Source::Contribute(refit::Program& program, int buckets, refit::Version version,
+                                const base::CancelScope& scope) {
+  if (refit_open_) return absl::FailedPreconditionError("another refit of this source is open");
+  const absl::Status contributed =
+      sharded_ != nullptr ? sharded_->Contribute(program, buckets, version, scope)
+                          : absl::FailedPreconditionError(
+                                "there is no process 0 to contribute to: this process has it all");
+  GiveBack();
+  return contributed;
+}
+
 CompiledProgram::CompiledProgram(std::shared_ptr<Source> source, std::vector<Bucket> buckets,
                                  std::unique_ptr<refit::Program> program)
     : source_(std::move(source)), buckets_(std::move(buckets)), program_(std::move(program)) {}
 
 absl::StatusOr<std::shared_ptr<CompiledProgram>> CompiledProgram::Compile(
     std::shared_ptr<Source> source, const std::optional<refit::Geometry>& geometry) {
-  WS_ASSIGN_OR_RETURN(refit::MapSource* const declared, source->declared());
+  WS_ASSIGN_OR_RETURN(refit::RefitSource* const declared, source->declared());
   std::vector<Bucket> buckets;
   if (geometry.has_value()) {
     WS_ASSIGN_OR_RETURN(buckets, refit::Pack(declared->info(), *geometry));
@@ -244,6 +329,11 @@ absl::StatusOr<ws_piece> CompiledProgram::PieceAt(int32_t bucket, int32_t index)
   return found;
 }
 
+absl::Status CompiledProgram::Contribute(refit::Version version, const base::Deadline& deadline) {
+  const base::CancelScope scope(deadline);
+  return source_->Contribute(*program_, CountOf(buckets_.size()), version, scope);
+}
+
 Refit::Refit(std::shared_ptr<CompiledProgram> program, const base::Deadline& deadline)
     : program_(std::move(program)), scope_(deadline) {}
 
@@ -252,10 +342,12 @@ absl::StatusOr<std::unique_ptr<Refit>> Refit::Begin(std::shared_ptr<CompiledProg
                                                     const base::Deadline& deadline) {
   Source& source = *program->source_;
   std::unique_ptr<Refit> refit(new Refit(std::move(program), deadline));
-  WS_ASSIGN_OR_RETURN(refit::ReadGuard guard,
-                      refit->program_->program_->Begin(version, refit->scope_));
-  WS_RETURN_IF_ERROR(source.BeginRefit());
-  refit->guard_.emplace(std::move(guard));
+  WS_RETURN_IF_ERROR(source.BeginRefit([&]() -> absl::Status {
+    WS_ASSIGN_OR_RETURN(refit::ReadGuard guard,
+                        refit->program_->program_->Begin(version, refit->scope_));
+    refit->guard_.emplace(std::move(guard));
+    return absl::OkStatus();
+  }));
   return refit;
 }
 

@@ -13,9 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/cancel_scope.h"
+#include "base/deadline.h"
 #include "base/digest.h"
 #include "refit/checkpoint/checkpoint.h"
 #include "refit/maps/map_source.h"
@@ -26,6 +29,8 @@
 #include "refit/packing/packer.h"
 #include "refit/read_guard.h"
 #include "refit/refit_source.h"
+#include "refit/sharding/communicator.h"
+#include "refit/sharding/sharded_source.h"
 #include "refit/tensor/dtype.h"
 #include "refit/version.h"
 #include "weight_sync/c_api/loans.h"
@@ -35,7 +40,9 @@ namespace weight_sync::c_api {
 
 class Source {
  public:
-  static absl::StatusOr<std::shared_ptr<Source>> Open(const ws_source_options& options);
+  // `communicator` is null where this process has all there is.
+  static absl::StatusOr<std::shared_ptr<Source>> Open(
+      const ws_source_options& options, std::shared_ptr<refit::Communicator> communicator);
 
   const refit::WeightMap& map() const { return map_; }
   // Of the map's trainer tensor; nothing before it is declared.
@@ -50,22 +57,41 @@ class Source {
   absl::StatusOr<base::Digest128> Digest(int tensor) const;
 
   // What is declared; FailedPrecondition when nothing is.
-  absl::StatusOr<refit::MapSource*> declared() const;
+  absl::StatusOr<refit::RefitSource*> declared() const;
 
-  absl::Status BeginRefit();
+  // Opens a refit by `begin`, after which EndRefit() must be called if that was OK.
+  absl::Status BeginRefit(absl::FunctionRef<absl::Status()> begin);
   void EndRefit();
+  absl::Status Contribute(refit::Program& program, int buckets, refit::Version version,
+                          const base::CancelScope& scope);
 
  private:
-  Source(std::unique_ptr<const refit::Checkpoint> checkpoint, refit::WeightMap map);
+  struct Declared {
+    refit::ArraySpec spec;
+    std::optional<refit::Sharding> sharding;
+  };
+
+  Source(const ws_source_options& options, std::shared_ptr<refit::Communicator> communicator,
+         std::unique_ptr<const refit::Checkpoint> checkpoint, refit::WeightMap map);
+  absl::StatusOr<Declared> ReadArray(const ws_array* given) const;
+  absl::Status DeclareWhole(const std::vector<Declared>& arrays);
+  absl::Status DeclareSharded(const std::vector<Declared>& arrays);
+  absl::Status BindWhole(refit::Version version, const Loans& loans);
+  absl::Status BindSharded(refit::Version version, const Loans& loans);
   void GiveBack();
 
   // In the order in which they need each other.
   refit::StepGate gate_;
+  const bool snapshots_;
+  std::vector<int> process_of_rank_;
+  std::shared_ptr<refit::Communicator> communicator_;
   const std::unique_ptr<const refit::Checkpoint> checkpoint_;
   const refit::WeightMap map_;
   const refit::TreeNames names_;
-  std::unique_ptr<refit::MapSource> declared_;
-  std::vector<std::optional<refit::DType>> dtypes_;  // by the map's trainer tensors
+  std::unique_ptr<refit::MapSource> whole_;  // once arrays are declared, one of the two
+  std::unique_ptr<refit::ShardedSource> sharded_;
+  absl::flat_hash_set<std::string> on_every_process_;  // of a sharded source: arrays that are whole
+  std::vector<std::optional<refit::DType>> dtypes_;    // by the map's trainer tensors
   Loans loans_;
   bool refit_open_ = false;
 };
@@ -79,6 +105,9 @@ class CompiledProgram {
   const std::vector<refit::Bucket>& buckets() const { return buckets_; }
   absl::StatusOr<const refit::Bucket*> BucketAt(int32_t index) const;
   absl::StatusOr<ws_piece> PieceAt(int32_t bucket, int32_t index) const;
+
+  // A whole refit, as a process other than 0.
+  absl::Status Contribute(refit::Version version, const base::Deadline& deadline);
 
  private:
   friend class Refit;

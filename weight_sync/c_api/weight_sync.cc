@@ -18,8 +18,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/cancel_scope.h"
 #include "base/deadline.h"
 #include "base/digest.h"
+#include "base/local_endpoint.h"
 #include "base/status_macros.h"
 #include "refit/maps/trainer_arrays.h"
 #include "refit/maps/weight_map.h"
@@ -27,6 +29,8 @@
 #include "refit/read_guard.h"
 #include "refit/refit_info.h"
 #include "refit/refit_info_json.h"
+#include "refit/sharding/communicator.h"
+#include "refit/sharding/communicators/process_communicator.h"
 #include "refit/tensor/dlpack_abi.h"
 #include "refit/tensor/dlpack_export.h"
 #include "refit/tensor/dtype.h"
@@ -57,6 +61,9 @@ using weight_sync::refit::Shape;
 using weight_sync::refit::StepGate;
 
 // The handles. Each keeps what it needs, so that they may be closed in any order.
+struct ws_communicator {
+  std::shared_ptr<weight_sync::refit::Communicator> communicator;
+};
 struct ws_source {
   std::shared_ptr<Source> source;
 };
@@ -81,6 +88,25 @@ absl::StatusOr<Deadline> DeadlineAfter(double seconds) {
     return absl::InvalidArgumentError(absl::StrCat("a timeout of ", seconds, " seconds"));
   }
   return Deadline::After(absl::Seconds(seconds));
+}
+
+absl::StatusOr<std::unique_ptr<weight_sync::refit::Communicator>> Connect(
+    const ws_communicator_options& options, const Deadline& deadline) {
+  const weight_sync::base::CancelScope scope(deadline);
+  const weight_sync::refit::JobRank me = {options.job, options.rank, options.size};
+  if (options.host == nullptr) {
+    return ConnectOnHost(me,
+                         options.endpoint != nullptr
+                             ? options.endpoint
+                             : weight_sync::base::DefaultEndpointPath(me.job, "trainer"),
+                         scope);
+  }
+  if (options.endpoint != nullptr) {
+    return absl::InvalidArgumentError("a communicator has an endpoint or a host, not both");
+  }
+  if (me.rank != 0) return ConnectOverTcp(me, options.host, options.port, scope);
+  WS_ASSIGN_OR_RETURN(auto host, weight_sync::refit::TcpHost::Listen(options.host, options.port));
+  return std::move(host).Connect(me, scope);
 }
 
 absl::Status CheckIndex(absl::string_view what, int32_t index, int32_t count) {
@@ -145,12 +171,31 @@ int32_t LendMemory(const ws_memory* given, Theirs** tensor, ws_status* status, L
 
 uint32_t ws_abi_version(void) { return (uint32_t{WS_ABI_MAJOR} << 16) | WS_ABI_MINOR; }
 
+int32_t ws_communicator_connect(const ws_communicator_options* options, double timeout_seconds,
+                                ws_communicator** communicator, ws_status* status) {
+  return Answer(status, [&]() -> absl::Status {
+    WS_RETURN_IF_ERROR(CheckGiven("place for the communicator", communicator));
+    ws_communicator_options read;
+    WS_RETURN_IF_ERROR(ReadSized("communicator options", options, &read));
+    WS_RETURN_IF_ERROR(CheckGiven("job", read.job));
+    WS_ASSIGN_OR_RETURN(const Deadline deadline, DeadlineAfter(timeout_seconds));
+    WS_ASSIGN_OR_RETURN(auto connected, Connect(read, deadline));
+    *communicator = new ws_communicator{std::move(connected)};
+    return absl::OkStatus();
+  });
+}
+
+void ws_communicator_close(ws_communicator* communicator) { delete communicator; }
+
 int32_t ws_source_open(const ws_source_options* options, ws_source** source, ws_status* status) {
   return Answer(status, [&]() -> absl::Status {
     WS_RETURN_IF_ERROR(CheckGiven("place for the source", source));
     ws_source_options read;
     WS_RETURN_IF_ERROR(ReadSized("source options", options, &read));
-    WS_ASSIGN_OR_RETURN(std::shared_ptr<Source> opened, Source::Open(read));
+    std::shared_ptr<weight_sync::refit::Communicator> communicator;
+    if (read.communicator != nullptr) communicator = read.communicator->communicator;
+    WS_ASSIGN_OR_RETURN(std::shared_ptr<Source> opened,
+                        Source::Open(read, std::move(communicator)));
     *source = new ws_source{std::move(opened)};
     return absl::OkStatus();
   });
@@ -312,6 +357,15 @@ int32_t ws_refit_unchanged(ws_refit* refit, ws_status* status) {
 }
 
 void ws_refit_end(ws_refit* refit) { delete refit; }
+
+int32_t ws_refit_contribute(ws_program* program, int64_t version, double timeout_seconds,
+                            ws_status* status) {
+  return Answer(status, [&]() -> absl::Status {
+    WS_RETURN_IF_ERROR(CheckGiven("program", program));
+    WS_ASSIGN_OR_RETURN(const Deadline deadline, DeadlineAfter(timeout_seconds));
+    return program->program->Contribute(version, deadline);
+  });
+}
 
 int32_t ws_step_begin(ws_source* source, ws_step** step, ws_status* status) {
   return BeginStep(source, std::nullopt, step, status);

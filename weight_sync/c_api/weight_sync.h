@@ -86,6 +86,7 @@ extern "C" {
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
 
+typedef struct ws_communicator ws_communicator; /* how the processes of a trainer meet */
 typedef struct ws_source ws_source;   /* a trainer's parameters, seen as Hugging Face tensors */
 typedef struct ws_program ws_program; /* how its buckets are filled */
 typedef struct ws_refit ws_refit;     /* one refit, from begin to end */
@@ -118,24 +119,67 @@ typedef struct ws_status {
  * caller uses. */
 WS_API uint32_t ws_abi_version(void);
 
+/* ---- Trainers of several processes -------------------------------------------------------------
+ *
+ * Parameters that are sharded over several processes are refitted by all of them together. Each process
+ * makes the same source with a communicator of its own, declares and compiles the same, and binds its
+ * own shards. Then process 0 refits, and the others call ws_refit_contribute. An error, a step or a death
+ * on one of them fails the refit on all, and the text says which. No tensor is whole on the way.
+ */
+
+typedef struct ws_communicator_options {
+  size_t struct_size;
+  const char* job; /* the same on all processes, and no other job's */
+  int32_t rank;
+  int32_t size;
+  /* All on one machine: the path of a unix socket in a folder of this user alone. NULL: one that the job's
+   * name gives. */
+  const char* endpoint;
+  /* Or on several machines: where process 0 listens, by TCP without encryption or secret. Give it an address
+   * of a private network. */
+  const char* host;
+  int32_t port;
+} ws_communicator_options;
+
+/* Returns when all have come; WS_DEADLINE_EXCEEDED names those that are missing. */
+WS_API int32_t ws_communicator_connect(const ws_communicator_options* options,
+                                       double timeout_seconds, ws_communicator** communicator,
+                                       ws_status* status);
+/* Sources that have it go on. */
+WS_API void ws_communicator_close(ws_communicator* communicator);
+
 /* ---- Sources ---------------------------------------------------------------------------------- */
 
 typedef struct ws_source_options {
   size_t struct_size;
-  const char* config_path; /* of the model's config.json; or: */
-  const char* config_json; /* its text */
-  const char* layout;  /* how the trainer lays its parameters out: "hf", "hf-fused" (transformers in
-                              memory: stacked experts), "tunix", "maxtext" */
-  int32_t scanned;     /* 1: layers are stacked (MaxText's scan_layers), */
-  int32_t scan_axis;   /* on this axis, 0 or 1 (MaxText's param_scan_axis), */
-  int64_t scan_period; /* and repeat after so many layers; 0: after one */
-  const char* target;  /* the form that the engine takes: "hf", the published one, or "hf-fused";
-                              NULL: the manifest's, else "hf" */
-  const char*
-      manifest_json; /* what the published checkpoint holds, as ws_source_info_json writes it */
-  const char*
-      checkpoint; /* the published checkpoint, a file or directory: the manifest if there is no
-                              manifest_json, and the source of tensors that no trainer holds */
+  /* The model's config.json: its path, or its text. */
+  const char* config_path;
+  const char* config_json;
+  /* How the trainer lays its parameters out: "hf", "hf-fused" (transformers in memory: stacked experts),
+   * "tunix" or "maxtext". */
+  const char* layout;
+  /* 1: layers are stacked (MaxText's scan_layers), on this axis, 0 or 1 (param_scan_axis), and repeat after
+   * so many layers (0: after one). */
+  int32_t scanned;
+  int32_t scan_axis;
+  int64_t scan_period;
+  /* The form that the engine takes: "hf", the published one, or "hf-fused". NULL: the manifest's, else
+   * "hf". */
+  const char* target;
+  /* What the published checkpoint holds, as ws_source_info_json writes it. */
+  const char* manifest_json;
+  /* The published checkpoint, a file or a directory: the manifest, if there is no manifest_json, and where
+   * tensors come from that no trainer holds. */
+  const char* checkpoint;
+  /* 1: a refit's begin copies the arrays, for the price of their size in memory, and gives them back. The
+   * refit reads the copy; steps neither fail it nor wait for it. */
+  int32_t snapshots;
+  /* The process that has each of so many mesh ranks. NULL: with a communicator each rank is a process,
+   * without one all are of this process. */
+  int32_t mesh_ranks;
+  const int32_t* process_of_rank;
+  /* NULL: this process has all there is. */
+  const ws_communicator* communicator;
 } ws_source_options;
 
 WS_API int32_t ws_source_open(const ws_source_options* options, ws_source** source,
@@ -175,10 +219,10 @@ WS_API int32_t ws_source_info_json(const ws_source* source, char* text, size_t c
 /* Ranks in dimensions, as torch's DeviceMesh or jax's Mesh. */
 typedef struct ws_mesh {
   size_t struct_size;
-  int32_t rank;                 /* how many dimensions */
-  const char* const* names;     /* one each */
-  const int32_t* sizes;         /* one each */
-  const int32_t* process_ranks; /* row-major, as many as there are places; NULL: 0, 1, 2, ... */
+  int32_t rank;             /* how many dimensions */
+  const char* const* names; /* one each */
+  const int32_t* sizes;     /* one each */
+  const int32_t* ranks;     /* row-major, one for each place; NULL: 0, 1, 2, ... */
 } ws_mesh;
 
 /* Which part of an array each rank holds: one of the two. */
@@ -200,9 +244,10 @@ typedef struct ws_array {
   const char* name;
   const char* dtype; /* "BF16", "bfloat16", "torch.bfloat16" */
   int32_t rank;
-  const int64_t* shape;        /* of the whole array, also where it is sharded */
-  const int64_t* strides;      /* in elements; NULL: row-major */
-  const ws_sharding* sharding; /* NULL: it is here, whole */
+  const int64_t* shape;   /* of the whole array, also where it is sharded */
+  const int64_t* strides; /* in elements; NULL: row-major, as shards must be, and all arrays of a
+                                  source with shards */
+  const ws_sharding* sharding; /* NULL: it is whole; where there are several processes, on each */
 } ws_array;
 
 /* All arrays, in any order. WS_INVALID_ARGUMENT lists what is missing, unknown, given twice, or of
@@ -229,7 +274,8 @@ typedef struct ws_binding {
   const int64_t* strides; /* in elements; NULL: row-major */
 } ws_binding;
 
-/* All arrays of this version, in any order, as they were declared. Whatever was bound before is given
+/* All arrays of this version, in any order, as they were declared; of sharded ones, what this process
+ * holds. Whatever was bound before is given
  * back first. Where it fails, everything is given back, also what it was called with, and nothing is
  * bound; except that it takes nothing if struct_size is too small.
  * Arrays are given back on the thread of the call that does it. */
@@ -294,6 +340,12 @@ WS_API int32_t ws_refit_unchanged(ws_refit* refit, ws_status* status);
 /* Gives all arrays back. */
 WS_API void ws_refit_end(ws_refit* refit);
 
+/* What a process other than 0 does instead of all of these: its part of the refit that process 0 makes
+ * of this version. Returns when that asks whether it is unchanged, with the same answer, or has failed.
+ * Gives all arrays back, also where it fails. */
+WS_API int32_t ws_refit_contribute(ws_program* program, int64_t version, double timeout_seconds,
+                                   ws_status* status);
+
 /* ---- Steps ------------------------------------------------------------------------------------ */
 
 /* At once. A refit that is open fails, and the next one carries the new weights. */
@@ -307,7 +359,8 @@ WS_API void ws_step_end(ws_step* step);
 
 #define WS_DIGEST_TEXT 33 /* 32 hexadecimal digits and a 0 */
 
-/* The digest of a tensor of the arrays that are bound, by a path that shares nothing with filling. */
+/* The digest of a tensor of the arrays that are bound, by a path that shares nothing with filling. Of
+ * sharded ones on process 0 and while a refit is open. */
 WS_API int32_t ws_source_digest(const ws_source* source, int32_t tensor,
                                 char digest[WS_DIGEST_TEXT], ws_status* status);
 /* The same of a tensor that arrived: its name, type and shape, and its row-major bytes. */

@@ -1,12 +1,17 @@
 # Copyright 2026 The weight_sync Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Live tunix models and jax arrays through the C ABI, for live_arrays_peer_test. No file is in between."""
+"""Live tunix models and jax arrays through the C ABI, for live_arrays_peer_test.
+
+No file is in between.
+"""
 
 import ctypes
 import gc
 import json
 import os
 import unittest
+
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
 
 import jax
 import jax.numpy as jnp
@@ -67,7 +72,7 @@ def tree_of(family):
 
 
 def pointers_of(arrays):
-    return {path: array.unsafe_buffer_pointer() for path, array in arrays.items()}
+    return {(path, 0): array.unsafe_buffer_pointer() for path, array in arrays.items()}
 
 
 def refitted(source, version, arrays):
@@ -122,6 +127,30 @@ class JaxPeer(unittest.TestCase):
         source.declare(arrays)
         tensors = refitted(source, 1, arrays)
         self.assertEqual(peer_checks.differences(tensors, peer_checks.published("qwen3")), [])
+
+    def test_arrays_over_several_devices_become_the_published_file(self):
+        mesh = jax.sharding.Mesh(numpy.array(jax.devices()).reshape(2, 2), ("x", "y"))
+        P = jax.sharding.PartitionSpec
+        # By the number of dimensions: both, one and none of the mesh's, and replicas.
+        specs = {1: P(), 2: P("x", "y"), 3: P(None, ("y", "x")), 4: P("y")}
+        for family in ("qwen3", "qwen3_moe", "gemma4_moe_multimodal"):
+            with self.subTest(family):
+                arrays, pointers = {}, {}
+                for path, array in tree_of(family).items():
+                    divides = all(size % 4 == 0 for size in array.shape)
+                    spec = specs[array.ndim] if divides else P()
+                    sharding = jax.sharding.NamedSharding(mesh, spec)
+                    arrays[path] = jax.device_put(array, sharding)
+                    for shard in arrays[path].addressable_shards:
+                        at = shard.data.unsafe_buffer_pointer()
+                        pointers[path, shard.device.id] = at
+                source = peer_checks.open_source(family, "tunix")
+                source.declare(arrays)
+                tensors = refitted(source, 1, arrays)
+                self.assertEqual(source.pointers, pointers)
+                self.assertEqual(
+                    peer_checks.differences(tensors, peer_checks.published(family)), []
+                )
 
     def test_two_exchanged_arrays_are_seen(self):
         arrays = tree_of("qwen3")
@@ -222,7 +251,7 @@ class JaxPeer(unittest.TestCase):
         # A negative control: while they are held, jax takes as much memory again.
         source.bind(4, arrays)
         arrays = step(arrays)
-        moved = [path for path, at in pointers_of(arrays).items() if at != before[path]]
+        moved = [path for (path, _), at in pointers_of(arrays).items() if at != before[path, 0]]
         self.assertEqual(moved, list(arrays))
         self.assertGreater(grown(), 0.75)
         source.call("ws_source_release", source.handle)

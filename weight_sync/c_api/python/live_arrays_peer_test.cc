@@ -29,6 +29,8 @@ void RunCases(const std::string& environment, const std::string& program) {
                         *found + "/bin/python", "weight_sync/c_api/python/" + program,
                         "weight_sync/c_api/libweight_sync.so", *checkpoints});
   EXPECT_EQ(result.exit_code, 0) << result.output;
+  // Not even where Python only prints and goes on, as in a destructor.
+  EXPECT_THAT(result.output, ::testing::Not(::testing::HasSubstr("Traceback")));
   EXPECT_THAT(result.output, ::testing::ContainsRegex("\nRan [1-9][0-9]* tests in .*\n\nOK\n"));
 }
 

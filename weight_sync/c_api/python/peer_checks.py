@@ -22,14 +22,15 @@ INVALID_ARGUMENT, FAILED_PRECONDITION, ABORTED, UNIMPLEMENTED = 3, 9, 10, 12
 
 
 class Source(ws.Source):
-    """Remembers where the arrays are that the library was last given, by path."""
+    """Remembers where the arrays are that the library was last given, by path and mesh rank."""
 
     def call(self, function, *arguments):
         if function == "ws_source_bind":
             # dl_tensor.data and byte_offset of DLManagedTensorVersioned.
             at = lambda pointer, offset: ctypes.c_uint64.from_address(pointer + offset).value
             self.pointers = {
-                b.name.decode(): at(b.versioned, 32) + at(b.versioned, 72) for b in arguments[2]
+                (b.name.decode(), b.mesh_rank): at(b.versioned, 32) + at(b.versioned, 72)
+                for b in arguments[2]
             }
         super().call(function, *arguments)
 
@@ -63,9 +64,10 @@ def published(family):
     return tensors
 
 
-def open_source(family, layout, kind=Source):
+def open_source(family, layout, kind=Source, **more):
     directory = directory_of(family)
-    return kind(LIBRARY, layout=layout, config=directory + "/config.json", checkpoint=directory)
+    config = directory + "/config.json"
+    return kind(LIBRARY, layout=layout, config=config, checkpoint=directory, **more)
 
 
 def differences(ours, theirs):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Live torch parameters through the C ABI, for live_arrays_peer_test. No file is in between."""
 
+import contextlib
 import ctypes
 import os
 import tempfile
@@ -13,19 +14,23 @@ import torch.distributed as dist
 import transformers
 import weight_sync_ctypes as ws
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
 
 
-def parameters_of(family):
-    """The parameters themselves, and the buffers that are saved with them."""
+def model_of(family):
     architecture = peer_checks.config_of(family)["architectures"][0]
-    model = getattr(transformers, architecture).from_pretrained(
+    return getattr(transformers, architecture).from_pretrained(
         peer_checks.directory_of(family), dtype="auto"
     )
-    return model.state_dict(keep_vars=True)
+
+
+def parameters_of(family):
+    """The parameters themselves, and the buffers that are saved with them."""
+    return model_of(family).state_dict(keep_vars=True)
 
 
 def refitted(source, version, arrays):
@@ -34,18 +39,59 @@ def refitted(source, version, arrays):
     }
 
 
+USED_PLAIN = ws.S(b"used_dltensor")
+
+
 class UnversionedSource(ws.Source):
     """Binds what __dlpack__ gives to those who ask for no version."""
 
     def bind(self, version, arrays):
         get = ctypes.pythonapi.PyCapsule_GetPointer
-        capsules = {p.encode(): ctypes.py_object(a.detach().__dlpack__()) for p, a in arrays.items()}
+        export = lambda array: ctypes.py_object(array.detach().__dlpack__())
+        capsules = {path.encode(): export(array) for path, array in arrays.items()}
         bindings = (ws._Binding * len(capsules))()
         for i, (path, capsule) in enumerate(capsules.items()):
             bindings[i] = ws._make(ws._Binding, path, plain=get(capsule, ws.S(b"dltensor")))
-            ctypes.pythonapi.PyCapsule_SetName(capsule, ws._USED)
+            ctypes.pythonapi.PyCapsule_SetName(capsule, USED_PLAIN)
         count = ctypes.c_size_t(len(bindings))
         self.call("ws_source_bind", self.handle, ctypes.c_int64(version), bindings, count)
+
+
+@contextlib.contextmanager
+def process_group(folder, rank, size):
+    dist.init_process_group(
+        "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size
+    )
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
+
+
+def refit_fsdp2(rank, size, folder):
+    """One process of a trainer: parameters sharded by FSDP2, each transformer layer by itself."""
+    result = {}
+    with process_group(folder, rank, size):
+        mesh = init_device_mesh("cpu", (size,), mesh_dim_names=("dp",))
+        for family in ("qwen3", "qwen3_moe"):
+            model = model_of(family)
+            for layer in model.model.layers:
+                fully_shard(layer, mesh=mesh)
+            fully_shard(model, mesh=mesh)
+            arrays = model.state_dict(keep_vars=True)
+            assert all(isinstance(array, DTensor) for array in arrays.values())
+            job = dict(job=f"torch_peer {folder} {family}", rank=rank, size=size)
+            source = peer_checks.open_source(family, "hf-fused", job=job)
+            source.declare(arrays)
+            tensors = refitted(source, 1, arrays)
+            theirs = peer_checks.published(family)
+            result[family] = peer_checks.differences(tensors, theirs) if tensors else "none"
+            with source.step() if rank == 2 else contextlib.nullcontext():
+                try:
+                    source.refit(2, arrays)
+                except ws.Error as error:
+                    result[family + " step"] = error.args
+    torch.save(result, os.path.join(folder, f"result{rank}"))
 
 
 class TorchPeer(unittest.TestCase):
@@ -60,7 +106,7 @@ class TorchPeer(unittest.TestCase):
                 source.declare(arrays)
                 tensors = refitted(source, 1, arrays)
                 # In without a copy.
-                self.assertEqual(source.pointers, {p: a.data_ptr() for p, a in arrays.items()})
+                self.assertEqual(source.pointers, {(p, 0): a.data_ptr() for p, a in arrays.items()})
                 self.assertEqual(
                     peer_checks.differences(tensors, peer_checks.published(family)), []
                 )
@@ -97,12 +143,13 @@ class TorchPeer(unittest.TestCase):
 
     def test_arrays_that_lie_otherwise_are_read_as_they_lie(self):
         arrays = parameters_of("llama")
-        lying = {p: a.detach().t().contiguous().t() if a.ndim == 2 else a for p, a in arrays.items()}
+        turned = lambda a: a.detach().t().contiguous().t() if a.ndim == 2 else a
+        lying = {path: turned(array) for path, array in arrays.items()}
         self.assertEqual(lying["lm_head.weight"].stride(), (1, 512))
         source = peer_checks.open_source("llama", "hf")
         source.declare(lying)
         tensors = refitted(source, 1, lying)
-        self.assertEqual(source.pointers, {p: a.data_ptr() for p, a in lying.items()})
+        self.assertEqual(source.pointers, {(p, 0): a.data_ptr() for p, a in lying.items()})
         self.assertEqual(peer_checks.differences(tensors, peer_checks.published("llama")), [])
         with self.assertRaisesRegex(ws.Error, "embed_tokens"):  # other strides than declared
             source.refit(2, arrays)
@@ -115,12 +162,13 @@ class TorchPeer(unittest.TestCase):
             source.refit(1, arrays)
         self.assertEqual(raised.exception.args[0], peer_checks.ABORTED)
 
-    def test_masters_in_float32_are_rounded_once(self):
-        arrays = {p: a.detach().float() for p, a in parameters_of("qwen3").items()}
-        source = peer_checks.open_source("qwen3", "hf")
-        source.declare(arrays)
-        tensors = refitted(source, 1, arrays)
-        self.assertEqual(peer_checks.differences(tensors, peer_checks.published("qwen3")), [])
+    def test_masters_in_float32_are_rounded_once_also_of_numpy(self):
+        masters = {p: a.detach().float() for p, a in parameters_of("qwen3").items()}
+        for arrays in masters, {path: array.numpy() for path, array in masters.items()}:
+            source = peer_checks.open_source("qwen3", "hf")
+            source.declare(arrays)
+            tensors = refitted(source, 1, arrays)
+            self.assertEqual(peer_checks.differences(tensors, peer_checks.published("qwen3")), [])
 
     def test_a_model_that_is_another_is_refused_by_name(self):
         arrays = parameters_of("qwen3")
@@ -130,29 +178,30 @@ class TorchPeer(unittest.TestCase):
         self.assertEqual(raised.exception.args[0], peer_checks.INVALID_ARGUMENT)
 
     def test_dtensors_of_a_mesh_of_one_are_whole(self):
+        with tempfile.TemporaryDirectory() as folder, process_group(folder, rank=0, size=1):
+            mesh = init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp"))
+            placed = lambda a: distribute_tensor(a.detach(), mesh, (Replicate(), Shard(0)))
+            arrays = {
+                path: torch.nn.Parameter(placed(array))
+                for path, array in parameters_of("qwen3").items()
+            }
+            source = peer_checks.open_source("qwen3", "hf")
+            source.declare(arrays)
+            tensors = refitted(source, 1, arrays)
+            local = {(p, 0): array.to_local().data_ptr() for p, array in arrays.items()}
+            self.assertEqual(source.pointers, local)
+            self.assertEqual(peer_checks.differences(tensors, peer_checks.published("qwen3")), [])
+
+    def test_fsdp2_shards_of_several_processes_become_the_published_file(self):
         with tempfile.TemporaryDirectory() as folder:
-            dist.init_process_group(
-                "gloo", init_method=f"file://{folder}/store", rank=0, world_size=1
-            )
-            try:
-                mesh = init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp"))
-                arrays = {
-                    path: torch.nn.Parameter(
-                        distribute_tensor(array.detach(), mesh, [Replicate(), Shard(0)]),
-                        requires_grad=False,
-                    )
-                    for path, array in parameters_of("qwen3").items()
-                }
-                source = peer_checks.open_source("qwen3", "hf")
-                source.declare(arrays)
-                tensors = refitted(source, 1, arrays)
-                local = {path: array.to_local().data_ptr() for path, array in arrays.items()}
-                self.assertEqual(source.pointers, local)
-                self.assertEqual(
-                    peer_checks.differences(tensors, peer_checks.published("qwen3")), []
-                )
-            finally:
-                dist.destroy_process_group()
+            torch.multiprocessing.spawn(refit_fsdp2, (3, folder), nprocs=3)
+            results = [torch.load(os.path.join(folder, f"result{rank}")) for rank in range(3)]
+        for family in ("qwen3", "qwen3_moe"):
+            self.assertEqual([result[family] for result in results], [[], "none", "none"])
+            # A step on rank 2 fails it on all.
+            answers = [result[family + " step"] for result in results]
+            self.assertEqual([code for code, _ in answers], [peer_checks.ABORTED] * 3)
+            self.assertIn("rank 2", answers[0][1])
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@
     tensors = source.refit(version, arrays)     # HF name -> Tensor, for torch.from_dlpack
 
 Arrays are torch's tensors, parameters and DTensors, jax's, also over several devices, and whatever
-has __dlpack__. None is copied; all are given back when refit() ends, also by an Error, so that jax
-can donate them to the next step, which runs in a `with source.step():`.
+has __dlpack__. None is copied, and refit() gives all back, also by an Error, so that jax can donate
+them to the next step, which is made `with source.step():`. In a trainer of several processes each
+passes job=dict(job=NAME, rank=R, size=N) to its Source, and rank 0 gets the tensors.
 """
 
 import contextlib
@@ -20,16 +21,17 @@ D, _python, _libc = POINTER(L), ctypes.pythonapi, ctypes.CDLL(None)
 _python.PyCapsule_GetPointer.restype = _libc.malloc.restype = P
 _python.PyCapsule_New.restype = ctypes.py_object
 _CAPSULE, _USED = S(b"dltensor_versioned"), S(b"used_dltensor_versioned")
-Error = type("Error", (RuntimeError,), {"__doc__": "Of a ws_code, and what the library says."})
+Error, _FREE = type("Error", (RuntimeError,), {}), ctypes.cast(_libc.free, P)  # (code, text)
 
 
-def _struct(**fields):
-    return type("_Struct", (ctypes.Structure,), {"_fields_": [("size", c_size_t), *fields.items()]})
+def _struct(**more):
+    return type("S", (ctypes.Structure,), {"_fields_": [("struct_size", c_size_t), *more.items()]})
 
 
 _Status = _struct(code=I, text=P, capacity=c_size_t, length=c_size_t)
 _Options = _struct(config=S, config_json=S, layout=S, scanned=I, scan_axis=I, scan_period=L,
-                   target=S, manifest=S, checkpoint=S)
+                   target=S, manifest=S, checkpoint=S, snapshots=I, ranks=I, processes=P, job=P)
+_Job = _struct(job=S, rank=I, size=I, endpoint=S, host=S, port=I)
 _Info = _struct(name=S, dtype=S, rank=I, padded=I, shape=L * 8, bytes=L)
 _Mesh = _struct(rank=I, names=POINTER(S), sizes=POINTER(I), ranks=POINTER(I))
 _Sharding = _struct(mesh=POINTER(_Mesh), placements=POINTER(S), spec=POINTER(S))
@@ -39,6 +41,7 @@ _Memory = _struct(data=P, dtype=S, rank=I, read_only=I, shape=D, strides=D, rele
 
 
 def _make(struct, *values, **fields):
+    fields = {n: v.encode() if isinstance(v, str) else v for n, v in fields.items()}
     return struct(ctypes.sizeof(struct), *values, **fields)
 
 
@@ -64,20 +67,16 @@ def _shards(array):
     return ctypes.pointer(_make(_Sharding, ctypes.pointer(mesh), **cut)), parts
 
 
-class Tensor:
-    """A tensor in memory of its own, which __dlpack__ hands over, once."""
-
+class Tensor:  # in memory of its own, which __dlpack__ hands over, once
     def __init__(self, source, info):
         self.source, self.dtype, self.shape = source, info.dtype, info.shape[: info.rank]
         self.bytes, self.data = info.bytes, _libc.malloc(c_size_t(info.bytes or 1))
 
-    def __dlpack_device__(self):
-        return 1, 0
+    __dlpack_device__ = lambda self: (1, 0)
 
     def __dlpack__(self, **_):
         data, self.data, shape = self.data, None, _row(L, self.shape)
-        free = ctypes.cast(_libc.free, P)
-        memory = _make(_Memory, data, self.dtype, len(shape), 0, shape, None, free, data)
+        memory = _make(_Memory, data, self.dtype, len(shape), 0, shape, None, _FREE, data)
         return _python.PyCapsule_New(self.source.make("ws_lend", byref(memory)), _CAPSULE, None)
 
     def __del__(self):
@@ -85,11 +84,13 @@ class Tensor:
 
 
 class Source:
-    def __init__(self, library, **options):
+    def __init__(self, library, job=None, **options):
         self.so, self.handle, self.program = ctypes.CDLL(library), None, None
         assert self.so.ws_abi_version() >> 16 == 1, f"{library} has another ABI"
-        options = {k: v.encode() if isinstance(v, str) else v for k, v in options.items()}
-        self.handle = self.make("ws_source_open", byref(_make(_Options, **options)))
+        met = job and self.make("ws_communicator_connect", byref(_make(_Job, **job)), c_double(600))
+        self.handle = self.make("ws_source_open", byref(_make(_Options, job=met, **options)))
+        self.so.ws_communicator_close(met)
+        self.rank = job["rank"] if job else 0
 
     def call(self, function, *arguments):
         text = ctypes.create_string_buffer(4096)
@@ -112,23 +113,22 @@ class Source:
         self.program = self.make("ws_source_compile", self.handle, None)
 
     def bind(self, version, arrays):
-        exports = []
-        for path, array in arrays.items():
-            for rank, part in _shards(array)[1]:
-                part = part.detach() if hasattr(part, "detach") else part  # a parameter
-                getattr(part, "block_until_ready", lambda: None)()  # jax
-                exports.append((path.encode(), rank, part.__dlpack__(max_version=(1, 3))))
-        bindings = (_Binding * len(exports))()
-        for i, (path, rank, capsule) in enumerate(exports):
-            tensor = _python.PyCapsule_GetPointer(ctypes.py_object(capsule), _CAPSULE)
-            _python.PyCapsule_SetName(ctypes.py_object(capsule), _USED)  # it is the library's now
-            bindings[i] = _make(_Binding, path, rank, tensor)
-        self.call("ws_source_bind", self.handle, L(version), bindings, c_size_t(len(bindings)))
+        parts = [(p.encode(), *part) for p, array in arrays.items() for part in _shards(array)[1]]
+        ready = lambda a: getattr(a, "detach", getattr(a, "block_until_ready", lambda: a))()
+        capsules = [ctypes.py_object(ready(a).__dlpack__(max_version=(1, 3))) for *_, a in parts]
+        tensors = [_python.PyCapsule_GetPointer(capsule, _CAPSULE) for capsule in capsules]
+        for capsule in capsules:
+            _python.PyCapsule_SetName(capsule, _USED)  # the tensor is the library's from here on
+        lent = _row(_Binding, [_make(_Binding, p, r, t) for (p, r, _), t in zip(parts, tensors)])
+        self.call("ws_source_bind", self.handle, L(version), lent, c_size_t(len(lent)))
 
     def refit(self, version, arrays, timeout=60.0):
         tensors, refit, info = {}, None, _make(_Info)
         try:
             self.bind(version, arrays)
+            if self.rank != 0:
+                self.call("ws_refit_contribute", self.program, L(version), c_double(timeout))
+                return tensors
             refit = self.make("ws_refit_begin", self.program, L(version), c_double(timeout))
             for i in range(self.so.ws_source_tensor_count(self.handle)):
                 self.call("ws_source_tensor", self.handle, i, byref(info))
