@@ -49,9 +49,8 @@ Statuses OnAllRanks(const Ranks& ranks, const std::function<absl::Status(Communi
   Statuses statuses(ranks.size());
   std::vector<std::thread> threads;
   for (size_t r = 0; r < ranks.size(); ++r) {
-    threads.emplace_back([&, r] {
-      statuses[r] = ranks[r] == nullptr ? absl::OkStatus() : body(*ranks[r]);
-    });
+    threads.emplace_back(
+        [&, r] { statuses[r] = ranks[r] == nullptr ? absl::OkStatus() : body(*ranks[r]); });
   }
   for (std::thread& thread : threads) thread.join();
   return statuses;
@@ -142,14 +141,12 @@ TEST_P(CommunicatorConformanceTest, MessagesOfAllSizesArriveCompleteFromEveryRan
     EXPECT_THAT(OnAllRanks(ranks,
                            [](Communicator& rank) -> absl::Status {
                              const auto scope = Scope();
-                             for (int64_t round = 0; round < 3; ++round) {
-                               WS_RETURN_IF_ERROR(
-                                   rank.BeginRound(round, absl::OkStatus(), *scope));
+                             for (int64_t round = 0; round < 2; ++round) {
+                               WS_RETURN_IF_ERROR(rank.BeginRound(round, absl::OkStatus(), *scope));
                                int64_t tag = -2;
                                for (const int64_t base :
-                                    {0, 1, 4095, 4096, 100'003, 7, 3'000'001, 60'000, 5'000'000}) {
-                                 WS_RETURN_IF_ERROR(
-                                     Gather(rank, tag++, Sizes(rank, base), *scope));
+                                    {0, 1, 4095, 4096, 100'003, 7, 700'001, 60'000, 1'500'000}) {
+                                 WS_RETURN_IF_ERROR(Gather(rank, tag++, Sizes(rank, base), *scope));
                                }
                                WS_RETURN_IF_ERROR(rank.EndRound(absl::OkStatus(), *scope));
                              }
@@ -162,19 +159,19 @@ TEST_P(CommunicatorConformanceTest, MessagesOfAllSizesArriveCompleteFromEveryRan
 
 TEST_P(CommunicatorConformanceTest, ARankWithNothingToGiveTakesPart) {
   const Ranks ranks = GetParam().make(4);
-  const std::vector<std::vector<int64_t>> gathers = {
-      {0, 0, 0, 0}, {0, 5, 0, 0}, {0, 0, 0, 70'000}, {0, 3, 1, 0}, {0, 0, 9, 9}, {0, 0, 0, 0}};
-  EXPECT_THAT(OnAllRanks(ranks,
-                         [&](Communicator& rank) -> absl::Status {
-                           const auto scope = Scope();
-                           WS_RETURN_IF_ERROR(rank.BeginRound(1, absl::OkStatus(), *scope));
-                           for (size_t g = 0; g < gathers.size(); ++g) {
-                             WS_RETURN_IF_ERROR(
-                                 Gather(rank, static_cast<int64_t>(g), gathers[g], *scope));
-                           }
-                           return rank.EndRound(absl::OkStatus(), *scope);
-                         }),
-              Each(IsOk()));
+  const std::vector<std::vector<int64_t>> gathers = {{0, 0, 0, 0}, {0, 5, 0, 0}, {0, 0, 0, 70'000},
+                                                     {0, 3, 1, 0}, {0, 0, 9, 9}, {0, 0, 0, 0}};
+  EXPECT_THAT(
+      OnAllRanks(ranks,
+                 [&](Communicator& rank) -> absl::Status {
+                   const auto scope = Scope();
+                   WS_RETURN_IF_ERROR(rank.BeginRound(1, absl::OkStatus(), *scope));
+                   for (size_t g = 0; g < gathers.size(); ++g) {
+                     WS_RETURN_IF_ERROR(Gather(rank, static_cast<int64_t>(g), gathers[g], *scope));
+                   }
+                   return rank.EndRound(absl::OkStatus(), *scope);
+                 }),
+      Each(IsOk()));
 }
 
 TEST_P(CommunicatorConformanceTest, ARankNeedsToKnowOnlyItsOwnSize) {
@@ -248,7 +245,7 @@ TEST_P(CommunicatorConformanceTest, ARankThatIsTooFarAheadWaitsForRank0) {
   const Statuses statuses = OnAllRanks(ranks, [&](Communicator& rank) -> absl::Status {
     const auto scope = Scope();
     WS_RETURN_IF_ERROR(rank.BeginRound(1, absl::OkStatus(), *scope));
-    const std::vector<int64_t> sizes = {0, 1 << 20};
+    const std::vector<int64_t> sizes = {0, 24 << 20};  // more than a system buffers
     if (rank.rank() == 0) {
       over.WaitForNotification();
       for (int64_t tag = 0;; ++tag) {
@@ -271,7 +268,9 @@ TEST_P(CommunicatorConformanceTest, ARankThatIsTooFarAheadWaitsForRank0) {
     return status;
   });
   EXPECT_THAT(statuses[1], StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("rank 0")));
-  EXPECT_THAT(statuses[0], StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("rank 1: ")));
+  // What rank 1 has run into is known also where its message is still under way.
+  EXPECT_THAT(statuses[0], StatusIs(absl::StatusCode::kDeadlineExceeded,
+                                    testing::StartsWith("rank 1: Gather(tag ")));
   ExpectGoodRound(ranks, 2);
 }
 
@@ -283,9 +282,8 @@ TEST_P(CommunicatorConformanceTest, EveryRankGetsTheRootsValue) {
                              const auto scope = Scope();
                              WS_RETURN_IF_ERROR(rank.BeginRound(1, absl::OkStatus(), *scope));
                              for (const int64_t value : {int64_t{0}, int64_t{-7}, INT64_MAX}) {
-                               EXPECT_THAT(
-                                   rank.Broadcast(4, rank.rank() == 0 ? value : 5, *scope),
-                                   IsOkAndHolds(value));
+                               EXPECT_THAT(rank.Broadcast(4, rank.rank() == 0 ? value : 5, *scope),
+                                           IsOkAndHolds(value));
                              }
                              return rank.EndRound(absl::OkStatus(), *scope);
                            }),
@@ -351,8 +349,8 @@ void AtEachRankAndCall(const CommunicatorConformanceParams& params, Wrong wrong,
         const absl::Time start = absl::Now();
         const Statuses statuses = OnAllRanks(ranks, [&](Communicator& rank) {
           const auto scope = Scope();
-          const At at = [&](Communicator& at_rank, int at_call, const base::CancelScope& at_scope)
-              -> std::optional<absl::Status> {
+          const At at = [&](Communicator& at_rank, int at_call,
+                            const base::CancelScope& at_scope) -> std::optional<absl::Status> {
             if (at_rank.rank() != r || at_call != call) return std::nullopt;
             return wrong(at_rank, at_call, round, at_scope);
           };
@@ -416,23 +414,22 @@ TEST_P(CommunicatorConformanceTest, AnotherTagIsFailedPreconditionOnAllRanksWith
         return status.ok() && call == kCalls - 1 ? rank.EndRound(status, scope) : status;
       },
       [](const Statuses& statuses, size_t r, int call) {
-        const std::string right = call == 0                 ? "BeginRound"
+        const std::string right = call == 0            ? "BeginRound"
                                   : call == kCalls - 1 ? "EndRound"
-                                  : call == 3               ? "Broadcast(tag 3)"
-                                                            : absl::StrCat("Gather(tag ", call);
+                                  : call == 3          ? "Broadcast(tag 3)"
+                                                       : absl::StrCat("Gather(tag ", call);
         // Rank 0's tag differs from all of the others.
-        EXPECT_THAT(statuses,
-                    Each(StatusIs(absl::StatusCode::kFailedPrecondition,
-                                  AllOf(HasSubstr(r == 0 ? "rank 0" : RankName(r)),
-                                        HasSubstr("(tag 7777)"), HasSubstr(right)))));
+        EXPECT_THAT(statuses, Each(StatusIs(absl::StatusCode::kFailedPrecondition,
+                                            AllOf(HasSubstr(r == 0 ? "rank 0" : RankName(r)),
+                                                  HasSubstr("(tag 7777)"), HasSubstr(right)))));
       });
 }
 
 TEST_P(CommunicatorConformanceTest, ASkippedCallIsFailedPreconditionOnAllRanksWithBothNames) {
   AtEachRankAndCall(
       GetParam(),
-      [](Communicator& rank, int call, int64_t round, const base::CancelScope& scope)
-          -> absl::Status {
+      [](Communicator& rank, int call, int64_t round,
+         const base::CancelScope& scope) -> absl::Status {
         // Before the first call there is nothing to skip, so the round ends before it began; the
         // last is skipped by the next round's begin.
         if (call == 0) return rank.EndRound(absl::OkStatus(), scope);
@@ -440,9 +437,9 @@ TEST_P(CommunicatorConformanceTest, ASkippedCallIsFailedPreconditionOnAllRanksWi
         return absl::OkStatus();
       },
       [](const Statuses& statuses, size_t r, int call) {
-        const std::vector<std::string> names = {
-            "BeginRound",       "Gather(tag 1)", "Gather(tag 2)",
-            "Broadcast(tag 3)", "Gather(tag 4)", "EndRound"};
+        const std::vector<std::string> names = {"BeginRound",    "Gather(tag 1)",
+                                                "Gather(tag 2)", "Broadcast(tag 3)",
+                                                "Gather(tag 4)", "EndRound"};
         const std::string instead = call == 0            ? "EndRound"
                                     : call == kCalls - 1 ? "BeginRound"
                                                          : names[static_cast<size_t>(call) + 1];
@@ -488,8 +485,8 @@ TEST_P(CommunicatorConformanceTest, SizesThatAreNoneAreInvalidAndReachAllRanks) 
           if (rank.rank() == r) WS_RETURN_IF_ERROR(Gather(rank, 1, sizes, *scope));
           return rank.EndRound(absl::OkStatus(), *scope);
         });
-        EXPECT_THAT(statuses, Each(StatusIs(absl::StatusCode::kInvalidArgument,
-                                            HasSubstr("Gather(tag 1)"))));
+        EXPECT_THAT(statuses,
+                    Each(StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("Gather(tag 1)"))));
         ExpectGoodRound(ranks, round++);
       }
     }
@@ -502,8 +499,7 @@ TEST_P(CommunicatorConformanceTest, AfterAFailureOnlyBeginRoundIsLeft) {
   OnAllRanks(ranks, [&](Communicator& rank) -> absl::Status {
     const auto scope = Scope();
     EXPECT_THAT(rank.BeginRound(1, absl::OkStatus(), *scope), IsOk());
-    const absl::Status status =
-        rank.EndRound(rank.rank() == 1 ? failed : absl::OkStatus(), *scope);
+    const absl::Status status = rank.EndRound(rank.rank() == 1 ? failed : absl::OkStatus(), *scope);
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss));
     EXPECT_EQ(Gather(rank, 1, {0, 1}, *scope), status);
     EXPECT_EQ(rank.Broadcast(1, 1, *scope).status(), status);
@@ -555,8 +551,7 @@ TEST_P(CommunicatorConformanceTest, WhatIsLeftOfAFailedRoundIsDropped) {
       if (round % 2 == 0) WS_RETURN_IF_ERROR(Gather(rank, 555, Sizes(rank, 5'000'000), *scope));
       return rank.EndRound(absl::OkStatus(), *scope);
     });
-    EXPECT_THAT(statuses,
-                Each(StatusIs(absl::StatusCode::kAborted, HasSubstr("the engine left"))));
+    EXPECT_THAT(statuses, Each(StatusIs(absl::StatusCode::kAborted, HasSubstr("the engine left"))));
     ExpectGoodRound(ranks, round);
   }
 }
@@ -670,8 +665,8 @@ TEST_P(CommunicatorConformanceTest, ACancellationEndsAWaitAtOnceOnAllRanks) {
     EXPECT_LT(absl::Now() - start, kAtOnce);
     for (size_t other = 0; other < 3; ++other) {
       EXPECT_EQ(statuses[other],
-                absl::AbortedError(absl::StrCat(other == r ? "" : RankName(r) + ": ",
-                                                "the driver has failed")));
+                absl::AbortedError(
+                    absl::StrCat(other == r ? "" : RankName(r) + ": ", "the driver has failed")));
     }
   }
 }
@@ -690,8 +685,8 @@ void ExpectDeath(const CommunicatorConformanceParams& params, int size, int r, i
     };
     return SixCalls(rank, 1, *Scope(), at);
   });
-  const auto named = StatusIs(absl::StatusCode::kUnavailable,
-                              HasSubstr(absl::StrCat("rank ", r, " died")));
+  const auto named =
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr(absl::StrCat("rank ", r, " died")));
   for (int other = 0; other < size; ++other) {
     if (other != r) {
       EXPECT_THAT(statuses[static_cast<size_t>(other)], named);
@@ -734,9 +729,9 @@ TEST_P(CommunicatorConformanceTest, ADeathIsSeenByRanksThatWaitForAnother) {
     EXPECT_LT(absl::Now() - start, kAtOnce);
     for (int other = 0; other < 3; ++other) {
       if (other == r) continue;
-      EXPECT_THAT(statuses[static_cast<size_t>(other)],
-                  StatusIs(absl::StatusCode::kUnavailable,
-                           HasSubstr(absl::StrCat("rank ", r, " died"))));
+      EXPECT_THAT(
+          statuses[static_cast<size_t>(other)],
+          StatusIs(absl::StatusCode::kUnavailable, HasSubstr(absl::StrCat("rank ", r, " died"))));
     }
   }
 }
@@ -761,8 +756,7 @@ TEST_P(CommunicatorConformanceTest, ARankThatSaidWhyBeforeItDiedIsHeard) {
   });
   EXPECT_EQ(statuses[0], absl::DataLossError("rank 2: a broken shard"));
   EXPECT_EQ(statuses[1], absl::DataLossError("rank 2: a broken shard"));
-  const Statuses later =
-      OnAllRanks(ranks, [](Communicator& rank) { return GoodRound(rank, 2); });
+  const Statuses later = OnAllRanks(ranks, [](Communicator& rank) { return GoodRound(rank, 2); });
   EXPECT_THAT(later[0], StatusIs(absl::StatusCode::kUnavailable, HasSubstr("rank 2 died")));
   EXPECT_THAT(later[1], StatusIs(absl::StatusCode::kUnavailable, HasSubstr("rank 2 died")));
 }
@@ -942,19 +936,19 @@ TEST_P(CommunicatorConformanceTest, ADeathAtARandomStepIsUnavailableOnAllOthers)
       WS_RETURN_IF_ERROR(rank.BeginRound(1, absl::OkStatus(), *scope));
       for (size_t step = 0; step < steps; ++step) {
         const int64_t tag = static_cast<int64_t>(step) + 1;
-        const absl::Status status =
-            schedule.steps[step].empty() ? rank.Broadcast(tag, 7 + tag, *scope).status()
-                                         : Gather(rank, tag, schedule.steps[step], *scope);
+        const absl::Status status = schedule.steps[step].empty()
+                                        ? rank.Broadcast(tag, 7 + tag, *scope).status()
+                                        : Gather(rank, tag, schedule.steps[step], *scope);
         WS_RETURN_IF_ERROR(status);
       }
       ranks[victim] = nullptr;
       return absl::OkStatus();
     });
     for (size_t r = 0; r < ranks.size(); ++r) {
-      EXPECT_THAT(statuses[r], r == victim ? ::testing::Matcher<absl::Status>(IsOk())
-                                           : StatusIs(absl::StatusCode::kUnavailable,
-                                                      HasSubstr(absl::StrCat("rank ", victim,
-                                                                             " died"))));
+      EXPECT_THAT(statuses[r], r == victim
+                                   ? ::testing::Matcher<absl::Status>(IsOk())
+                                   : StatusIs(absl::StatusCode::kUnavailable,
+                                              HasSubstr(absl::StrCat("rank ", victim, " died"))));
     }
   }
 }

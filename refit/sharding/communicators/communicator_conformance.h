@@ -31,8 +31,8 @@ inline void PrintTo(const CommunicatorConformanceParams& params, std::ostream* o
   *os << params.name;
 }
 
-class CommunicatorConformanceTest
-    : public ::testing::TestWithParam<CommunicatorConformanceParams> {};
+class CommunicatorConformanceTest : public ::testing::TestWithParam<CommunicatorConformanceParams> {
+};
 
 }  // namespace weight_sync::refit
 

@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,24 +44,12 @@ FrameSocket::FrameSocket(base::UniqueFd fd) : fd_(std::move(fd)), owner_(::getpi
 
 FrameSocket::~FrameSocket() {
   // A child that was forked, and destroys its copy, leaves the connection as it is.
-  if (::getpid() == owner_) ::shutdown(fd_.get(), SHUT_RDWR);
+  if (fd_.valid() && ::getpid() == owner_) ::shutdown(fd_.get(), SHUT_RDWR);
 }
 
 void FrameSocket::Close() {
   broken_ = true;
   ::shutdown(fd_.get(), SHUT_RDWR);
-}
-
-absl::StatusOr<int64_t> FrameSocket::Read(void* into, size_t bytes) {
-  ssize_t got;
-  do {
-    got = ::recv(fd_.get(), into, bytes, 0);
-  } while (got < 0 && errno == EINTR);
-  if (got > 0) return got;
-  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
-  return absl::UnavailableError(got == 0 ? "its connection closed"
-                                         : absl::StrCat("its connection broke: ",
-                                                        std::strerror(errno)));
 }
 
 absl::StatusOr<std::optional<Frame>> FrameSocket::Receive() {
@@ -81,10 +68,15 @@ absl::StatusOr<std::optional<Frame>> FrameSocket::Receive() {
     }
     const size_t have = in_.size();
     in_.resize(wanted);
-    const absl::StatusOr<int64_t> got = Read(in_.data() + have, wanted - have);
-    in_.resize(have + static_cast<size_t>(got.value_or(0)));
-    if (!got.ok()) return got.status();
-    if (*got == 0) return std::nullopt;
+    const ssize_t got = ::recv(fd_.get(), in_.data() + have, wanted - have, 0);
+    const int error = errno;
+    in_.resize(have + static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    if (got == 0) return absl::UnavailableError("its connection closed");
+    if (got < 0) {
+      if (error == EINTR) continue;
+      if (error == EAGAIN || error == EWOULDBLOCK) return std::nullopt;
+      return absl::UnavailableError(absl::StrCat("its connection broke: ", std::strerror(error)));
+    }
     if (have >= sizeof(Header) || in_.size() < sizeof(Header)) continue;
     std::memcpy(&header, in_.data(), sizeof(Header));
     if (header.magic != kMagic || header.text_bytes > kMaxText ||
@@ -97,13 +89,8 @@ absl::StatusOr<std::optional<Frame>> FrameSocket::Receive() {
   }
 }
 
-absl::StatusOr<int64_t> FrameSocket::ReceivePayload(absl::Span<std::byte> into) {
-  CHECK(in_.empty());
-  return Read(into.data(), into.size());
-}
-
-void FrameSocket::Append(const Frame& frame) {
-  std::string& out = payload_.empty() ? out_ : after_payload_;
+void FrameSocket::Send(const Frame& frame) {
+  if (broken_) return;
   Header header = {};
   header.magic = kMagic;
   header.kind = static_cast<uint32_t>(frame.kind);
@@ -111,42 +98,22 @@ void FrameSocket::Append(const Frame& frame) {
   header.round = frame.round;
   header.tag = frame.tag;
   header.value = frame.value;
-  out.append(reinterpret_cast<const char*>(&header), sizeof(header));
-  out.append(frame.text, 0, header.text_bytes);
-}
-
-void FrameSocket::Send(const Frame& frame) {
-  if (broken_) return;
-  Append(frame);
+  out_.append(reinterpret_cast<const char*>(&header), sizeof(header));
+  out_.append(frame.text, 0, header.text_bytes);
   Flush();
-  if (out_.size() + after_payload_.size() > kMostUnsent) Close();
-}
-
-void FrameSocket::Send(const Frame& frame, absl::Span<const std::byte> payload) {
-  CHECK(payload_sent());
-  if (broken_) return;
-  Append(frame);
-  payload_ = payload;
-  Flush();
+  if (out_.size() > kMostUnsent) Close();
 }
 
 void FrameSocket::Flush() {
   while (unsent()) {
-    iovec parts[] = {{out_.data(), out_.size()},
-                     {const_cast<std::byte*>(payload_.data()), payload_.size()}};
-    msghdr message = {};
-    message.msg_iov = parts;
-    message.msg_iovlen = 2;
-    const ssize_t sent = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
-    if (sent < 0) {
-      if (errno == EINTR) continue;
-      if (errno != EAGAIN && errno != EWOULDBLOCK) broken_ = true;
+    const ssize_t sent = ::send(fd_.get(), out_.data(), out_.size(), MSG_NOSIGNAL);
+    if (sent >= 0) {
+      out_.erase(0, static_cast<size_t>(sent));
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       return;
+    } else if (errno != EINTR) {
+      broken_ = true;
     }
-    const size_t of_out = std::min(static_cast<size_t>(sent), out_.size());
-    out_.erase(0, of_out);
-    payload_.remove_prefix(static_cast<size_t>(sent) - of_out);
-    if (payload_.empty()) out_.append(std::exchange(after_payload_, {}));
   }
 }
 
@@ -157,8 +124,7 @@ Frame StatusFrame(FrameKind kind, int64_t round, int origin, const absl::Status&
 absl::Status StatusOf(const Frame& frame) {
   const bool known = frame.value >= static_cast<int64_t>(absl::StatusCode::kCancelled) &&
                      frame.value <= static_cast<int64_t>(absl::StatusCode::kUnauthenticated);
-  const auto code =
-      known ? static_cast<absl::StatusCode>(frame.value) : absl::StatusCode::kUnknown;
+  const auto code = known ? static_cast<absl::StatusCode>(frame.value) : absl::StatusCode::kUnknown;
   if (frame.tag < 0) return absl::Status(code, frame.text);
   return absl::Status(code, absl::StrCat("rank ", frame.tag, ": ", frame.text));
 }

@@ -7,10 +7,11 @@
 //
 //   kHello, kWelcome     round: protocol version, tag: rank, value: size, text: job
 //   kRefused             value: status code, text: why
+//   kData                value: a secret, which comes back with the rank as tag on a second connection
 //   kStart               all ranks are there
 //   kBegin, kEnd         tag
 //   kBroadcast           tag; from rank 0 also value
-//   kMessage             tag, value: bytes, which follow or lie in the rank's next slot
+//   kMessage             tag, value: bytes, in the rank's next slot or on its stream
 //   kFail                the round failed. tag: whose error it is, or -1; value: status code, text
 //   kLost                as kFail, and for good
 //   kSegment, kMapped    value: bytes, text: name of the memory with the rank's slots; it is mapped
@@ -36,10 +37,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "base/unique_fd.h"
 
 namespace weight_sync::refit {
@@ -51,6 +52,7 @@ enum class FrameKind : uint32_t {
   kHello = 1,
   kWelcome,
   kRefused,
+  kData,
   kStart,
   kBegin,
   kMessage,
@@ -88,33 +90,23 @@ class FrameSocket {
   // DataLoss: what came is no frame.
   absl::StatusOr<std::optional<Frame>> Receive();
 
-  // Payload behind a frame, as much as is here: how many bytes, maybe 0. Unavailable as above.
-  absl::StatusOr<int64_t> ReceivePayload(absl::Span<std::byte> into);
-
   // Sends, as far as it goes now; the rest is kept for Flush().
   void Send(const Frame& frame);
-  // The same, with a payload behind it that must live until payload_sent().
-  void Send(const Frame& frame, absl::Span<const std::byte> payload);
   void Flush();
+  // Hands the connection over; nothing but frames was read from it. The last call.
+  base::UniqueFd Take() { return std::move(fd_); }
   // Both ends see it as the end of the connection.
   void Close();
 
   // Not after the connection broke, which Receive() tells.
-  bool unsent() const { return !broken_ && (!out_.empty() || !payload_.empty()); }
-  bool payload_sent() const { return broken_ || payload_.empty(); }
+  bool unsent() const { return !broken_ && !out_.empty(); }
 
  private:
-  void Append(const Frame& frame);
-  absl::StatusOr<int64_t> Read(void* into, size_t bytes);
-
   base::UniqueFd fd_;
   const pid_t owner_;
   bool broken_ = false;
   std::string in_;
-  // In this order.
   std::string out_;
-  absl::Span<const std::byte> payload_;
-  std::string after_payload_;
 };
 
 // A status as a frame of kind kFail, kLost or kRefused, and back: "rank <origin>: <message>".

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <list>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,8 +64,9 @@ absl::Status CheckHello(const Frame& hello, const JobRank& me) {
 // Rank 0's view of the meeting.
 class Host {
  public:
-  Host(const JobRank& me, int listener, const std::string& place, const Admit& admit)
-      : me_(me), listener_(listener), place_(place), admit_(admit) {
+  Host(const JobRank& me, int listener, const std::string& place, const Admit& admit,
+       Payloads payloads)
+      : me_(me), listener_(listener), place_(place), admit_(admit), payloads_(payloads) {
     ranks_.resize(static_cast<size_t>(me.size - 1));
   }
 
@@ -79,7 +81,8 @@ class Host {
           absl::StrCat(Described(me_), " waits at ", place_, " for ", missing, refused_));
       if (!ended.ok()) {
         for (const auto& rank : ranks_) {
-          if (rank.has_value()) rank->socket->Send(StatusFrame(FrameKind::kFail, 0, 0, ended));
+          if (rank.has_value())
+            rank->connection.socket->Send(StatusFrame(FrameKind::kFail, 0, 0, ended));
         }
         return ended;
       }
@@ -88,7 +91,7 @@ class Host {
         fds.push_back({stranger.socket->fd(), POLLIN, 0});
       }
       for (const auto& rank : ranks_) {
-        fds.push_back({rank.has_value() ? rank->socket->fd() : -1, POLLRDHUP, 0});
+        fds.push_back({rank.has_value() ? rank->connection.socket->fd() : -1, POLLRDHUP, 0});
       }
       PollUntil(fds, scope);
     }
@@ -125,6 +128,7 @@ class Host {
         continue;
       }
       if (hello.ok() && (*hello)->kind == FrameKind::kHello) Welcome(std::move(*it), **hello);
+      if (hello.ok() && (*hello)->kind == FrameKind::kData) Attach(std::move(*it), **hello);
       it = strangers_.erase(it);
     }
   }
@@ -146,14 +150,27 @@ class Host {
       return;
     }
     stranger.socket->Send(Hello(FrameKind::kWelcome, me_));
-    ranks_[static_cast<size_t>(hello.tag - 1)] = std::move(stranger);
+    Rank& rank = ranks_[static_cast<size_t>(hello.tag - 1)].emplace();
+    if (payloads_ == Payloads::kConnected) {
+      rank.secret = std::uniform_int_distribution<int64_t>()(random_);
+      stranger.socket->Send({FrameKind::kData, 0, 0, rank.secret});
+    }
+    rank.connection = std::move(stranger);
+  }
+
+  // The second connection of a rank that has come.
+  void Attach(RankConnection stranger, const Frame& data) {
+    if (data.tag < 1 || data.tag >= me_.size) return;
+    std::optional<Rank>& rank = ranks_[static_cast<size_t>(data.tag - 1)];
+    if (!rank.has_value() || data.value != rank->secret || rank->connection.payload.valid()) return;
+    rank->connection.payload = stranger.socket->Take();
   }
 
   // A rank that has come says nothing until all have: what there is to read is its end.
   void LookAfterRanks() {
     for (auto& rank : ranks_) {
       if (!rank.has_value()) continue;
-      const absl::StatusOr<std::optional<Frame>> said = rank->socket->Receive();
+      const absl::StatusOr<std::optional<Frame>> said = rank->connection.socket->Receive();
       if (!said.ok() || said->has_value()) rank.reset();
     }
   }
@@ -161,7 +178,7 @@ class Host {
   std::string Missing() const {
     std::vector<int> missing;
     for (size_t r = 0; r < ranks_.size(); ++r) {
-      if (!ranks_[r].has_value()) missing.push_back(static_cast<int>(r) + 1);
+      if (!Complete(ranks_[r])) missing.push_back(static_cast<int>(r) + 1);
     }
     if (missing.empty()) return "";
     return absl::StrCat(missing.size() == 1 ? "rank " : "ranks ", absl::StrJoin(missing, ", "));
@@ -170,19 +187,31 @@ class Host {
   std::vector<RankConnection> Start() {
     std::vector<RankConnection> connections;
     for (auto& rank : ranks_) {
-      rank->socket->Send({FrameKind::kStart});
-      connections.push_back(*std::move(rank));
+      rank->connection.socket->Send({FrameKind::kStart});
+      connections.push_back(std::move(rank->connection));
     }
     return connections;
+  }
+
+  struct Rank {
+    RankConnection connection;
+    int64_t secret = 0;  // by which its second connection is known
+  };
+
+  bool Complete(const std::optional<Rank>& rank) const {
+    return rank.has_value() &&
+           (payloads_ == Payloads::kElsewhere || rank->connection.payload.valid());
   }
 
   const JobRank& me_;
   const int listener_;
   const std::string& place_;
   const Admit& admit_;
-  std::vector<std::optional<RankConnection>> ranks_;  // from rank 1 on
-  std::list<RankConnection> strangers_;               // accepted, and have said nothing yet
-  std::string refused_;                               // the last one, for the error
+  const Payloads payloads_;
+  std::random_device random_;
+  std::vector<std::optional<Rank>> ranks_;  // from rank 1 on
+  std::list<RankConnection> strangers_;     // accepted, and have said nothing yet
+  std::string refused_;                     // the last one, for the error
 };
 
 // Until `socket` has a frame or ends.
@@ -216,18 +245,24 @@ absl::Status AwaitConnected(int fd, const base::CancelScope& scope) {
   return error == 0 ? absl::OkStatus() : absl::UnavailableError(std::strerror(error));
 }
 
-// One try. Unavailable: rank 0 was not there.
-absl::StatusOr<RankConnection> Greet(const JobRank& me, const Dial& dial, const std::string& place,
-                                     const Admit& admit, const base::CancelScope& scope) {
+absl::StatusOr<RankConnection> Connect(const Dial& dial, const Admit& admit,
+                                       const base::CancelScope& scope) {
   WS_ASSIGN_OR_RETURN(base::UniqueFd fd, dial());
   WS_RETURN_IF_ERROR(AwaitConnected(fd.get(), scope));
-  WS_ASSIGN_OR_RETURN(RankConnection root, admit(std::move(fd)));
+  return admit(std::move(fd));
+}
+
+// One try. Unavailable: rank 0 was not there.
+absl::StatusOr<RankConnection> Greet(const JobRank& me, const Dial& dial, const std::string& place,
+                                     const Admit& admit, Payloads payloads,
+                                     const base::CancelScope& scope) {
+  WS_ASSIGN_OR_RETURN(RankConnection root, Connect(dial, admit, scope));
   root.socket->Send(Hello(FrameKind::kHello, me));
   absl::StatusOr<Frame> answer =
       ReceiveOne(*root.socket, absl::StrCat("what listens at ", place, " does not answer"), scope);
   if (absl::IsDataLoss(answer.status())) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "what listens at ", place, " is no rank 0: ", answer.status().message()));
+    return absl::FailedPreconditionError(
+        absl::StrCat("what listens at ", place, " is no rank 0: ", answer.status().message()));
   }
   WS_RETURN_IF_ERROR(answer.status());
   if (answer->kind == FrameKind::kRefused) {
@@ -237,6 +272,14 @@ absl::StatusOr<RankConnection> Greet(const JobRank& me, const Dial& dial, const 
                                  ? CheckHello(*answer, me)
                                  : absl::FailedPreconditionError("it is no rank 0");
   if (!wrong.ok()) return base::Prefixed(absl::StrCat("what listens at ", place), wrong);
+  if (payloads == Payloads::kConnected) {
+    WS_ASSIGN_OR_RETURN(
+        const Frame secret,
+        ReceiveOne(*root.socket, absl::StrCat("rank 0 at ", place, " says no more"), scope));
+    WS_ASSIGN_OR_RETURN(const RankConnection data, Connect(dial, admit, scope));
+    data.socket->Send({FrameKind::kData, 0, me.rank, secret.value});
+    root.payload = data.socket->Take();
+  }
   return root;
 }
 
@@ -244,8 +287,8 @@ absl::StatusOr<RankConnection> Greet(const JobRank& me, const Dial& dial, const 
 
 absl::Status CheckJobRank(const JobRank& me) {
   if (me.job.empty() || me.job.size() > kLongestJob) {
-    return absl::InvalidArgumentError(absl::StrCat("JobRank.job of ", me.job.size(),
-                                                   " bytes; a job has a name of 1 to ", kLongestJob));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "JobRank.job of ", me.job.size(), " bytes; a job has a name of 1 to ", kLongestJob));
   }
   if (me.size < 1 || me.rank < 0 || me.rank >= me.size) {
     return absl::InvalidArgumentError(
@@ -256,20 +299,20 @@ absl::Status CheckJobRank(const JobRank& me) {
 
 absl::StatusOr<std::vector<RankConnection>> AcceptRanks(const JobRank& me, int listener,
                                                         const std::string& place,
-                                                        const Admit& admit,
+                                                        const Admit& admit, Payloads payloads,
                                                         const base::CancelScope& scope) {
-  return Host(me, listener, place, admit).Run(scope);
+  return Host(me, listener, place, admit, payloads).Run(scope);
 }
 
 absl::StatusOr<RankConnection> JoinRanks(const JobRank& me, const Dial& dial,
                                          const std::string& place, const Admit& admit,
-                                         const base::CancelScope& scope) {
+                                         Payloads payloads, const base::CancelScope& scope) {
   for (absl::Duration pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
-    absl::StatusOr<RankConnection> root = Greet(me, dial, place, admit, scope);
+    absl::StatusOr<RankConnection> root = Greet(me, dial, place, admit, payloads, scope);
     if (root.ok()) {
       absl::StatusOr<Frame> start = ReceiveOne(
-          *root->socket, absl::StrCat(Described(me), " waits with rank 0 at ", place, " for others"),
-          scope);
+          *root->socket,
+          absl::StrCat(Described(me), " waits with rank 0 at ", place, " for others"), scope);
       if (absl::IsUnavailable(start.status())) {
         return absl::UnavailableError(
             absl::StrCat("rank 0 died at ", place, " while the ranks came together"));
@@ -282,8 +325,8 @@ absl::StatusOr<RankConnection> JoinRanks(const JobRank& me, const Dial& dial,
       return root;
     }
     if (!absl::IsUnavailable(root.status())) return root.status();
-    WS_RETURN_IF_ERROR(scope.Check(absl::StrCat(
-        Described(me), " waits for rank 0 at ", place, " (", root.status().message(), ")")));
+    WS_RETURN_IF_ERROR(scope.Check(absl::StrCat(Described(me), " waits for rank 0 at ", place, " (",
+                                                root.status().message(), ")")));
     std::vector<pollfd> nothing;
     PollUntil(nothing, scope, base::Deadline::After(pause));
   }

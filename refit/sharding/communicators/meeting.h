@@ -26,11 +26,14 @@ absl::Status CheckJobRank(const JobRank& me);
 // Makes a connection of a connected socket whose other end is "rank <n>", or refuses it.
 using Admit = std::function<absl::StatusOr<RankConnection>(base::UniqueFd fd)>;
 
+// Whether messages go over a connection of their own.
+enum class Payloads { kElsewhere, kConnected };
+
 // Rank 0: the connections of the ranks 1, 2, ... `listener` does not block; `place` is what errors
 // call it.
 absl::StatusOr<std::vector<RankConnection>> AcceptRanks(const JobRank& me, int listener,
                                                         const std::string& place,
-                                                        const Admit& admit,
+                                                        const Admit& admit, Payloads payloads,
                                                         const base::CancelScope& scope);
 
 // A socket that connects to rank 0 without blocking: connected, or EINPROGRESS. Unavailable where it
@@ -40,7 +43,7 @@ using Dial = std::function<absl::StatusOr<base::UniqueFd>()>;
 // The others: the connection to rank 0.
 absl::StatusOr<RankConnection> JoinRanks(const JobRank& me, const Dial& dial,
                                          const std::string& place, const Admit& admit,
-                                         const base::CancelScope& scope);
+                                         Payloads payloads, const base::CancelScope& scope);
 
 }  // namespace weight_sync::refit
 

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/log/check.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "refit/sharding/communicators/poll_until.h"
@@ -18,7 +17,11 @@ namespace weight_sync::refit {
 
 Member::Member(int rank, int size, RankConnection root, const std::shared_ptr<Segments>& segments)
     : RoundCommunicator(rank, size), root_(std::move(root)) {
-  if (segments != nullptr) slots_.emplace(segments);
+  if (segments != nullptr) {
+    slots_.emplace(segments);
+  } else {
+    payload_.emplace(std::move(root_.payload));
+  }
 }
 
 absl::Status Member::LoseRoot(absl::Status why) {
@@ -45,8 +48,8 @@ absl::Status Member::ReadFrame(const Frame& frame, const Call& call) {
   }
   if (frame.round < round()) return absl::OkStatus();  // left over
   if (frame.round > round()) {
-    return LoseRoot(absl::InternalError(absl::StrCat("rank 0 is in its round ", frame.round,
-                                                     ", this rank in its ", round())));
+    return LoseRoot(absl::InternalError(
+        absl::StrCat("rank 0 is in its round ", frame.round, ", this rank in its ", round())));
   }
   switch (frame.kind) {
     case FrameKind::kFail:
@@ -63,8 +66,8 @@ absl::Status Member::ReadFrame(const Frame& frame, const Call& call) {
       answer_ = frame.value;
       return absl::OkStatus();
     default:
-      return LoseRoot(absl::DataLossError(absl::StrCat("rank 0 sent a frame of kind ",
-                                                       static_cast<uint32_t>(frame.kind))));
+      return LoseRoot(absl::DataLossError(
+          absl::StrCat("rank 0 sent a frame of kind ", static_cast<uint32_t>(frame.kind))));
   }
 }
 
@@ -83,6 +86,7 @@ absl::Status Member::WaitUntil(const Call& call, const base::CancelScope& scope,
   for (bool root_ended = false;;) {
     // Nothing is read past what ends the wait: rank 0 may be in the next call by then.
     root_.socket->Flush();
+    if (payload_.has_value()) payload_->Flush();
     if (done()) return absl::OkStatus();
     if (root_ended) return LoseRoot(absl::UnavailableError("its process ended"));
     if (scope.cancelled() || scope.deadline().expired()) {
@@ -90,10 +94,12 @@ absl::Status Member::WaitUntil(const Call& call, const base::CancelScope& scope,
           Name(call), ": waiting for ",
           rank_0_waits_for_.empty() ? "rank 0" : absl::StrCat(rank_0_waits_for_, " with rank 0"))));
     }
+    const bool sends = payload_.has_value() && !payload_->sent();
     std::vector<pollfd> fds = {
-        {root_.socket->fd(),
-         static_cast<short>(root_.socket->unsent() ? POLLIN | POLLOUT : POLLIN), 0},
-        {root_.process.has_value() ? root_.process->fd() : -1, POLLIN, 0}};
+        {root_.socket->fd(), static_cast<short>(root_.socket->unsent() ? POLLIN | POLLOUT : POLLIN),
+         0},
+        {root_.process.has_value() ? root_.process->fd() : -1, POLLIN, 0},
+        {sends ? payload_->fd() : -1, POLLOUT, 0}};
     PollUntil(fds, scope);
     root_ended = fds[1].revents != 0;
     // Also what rank 0 sent before it ended.
@@ -126,7 +132,6 @@ absl::Status Member::DoGather(const Call& call, absl::Span<const int64_t> sizes,
                               const base::CancelScope& scope) {
   const int64_t bytes = sizes[static_cast<size_t>(rank())];
   const Frame message{call.kind, round(), call.tag, bytes};
-  const auto sent = [this] { return !root_.socket->unsent(); };
   // A failure of the round is seen here, also by a rank that runs ahead.
   WS_RETURN_IF_ERROR(ReadFrames(call));
   if (bytes == 0) {
@@ -139,13 +144,16 @@ absl::Status Member::DoGather(const Call& call, absl::Span<const int64_t> sizes,
     write(slots_->Next(bytes));
     root_.socket->Send(message);
   } else {
-    // Rank 0 has answered this round's begin, which was sent behind the message before.
-    CHECK(root_.socket->payload_sent());
+    // A message of a round that failed may be left.
+    WS_RETURN_IF_ERROR(WaitUntil(call, scope, [this] { return payload_->sent(); }));
     const absl::Span<std::byte> buffer = buffer_.First(bytes);
     write(buffer);
-    root_.socket->Send(message, buffer);
+    root_.socket->Send(message);
+    payload_->Send(buffer);
   }
-  return WaitUntil(call, scope, sent);
+  return WaitUntil(call, scope, [this] {
+    return !root_.socket->unsent() && (!payload_.has_value() || payload_->sent());
+  });
 }
 
 }  // namespace weight_sync::refit

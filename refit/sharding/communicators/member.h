@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "refit/sharding/communicators/grown_buffer.h"
+#include "refit/sharding/communicators/payload_stream.h"
 #include "refit/sharding/communicators/round_communicator.h"
 #include "refit/sharding/communicators/slots.h"
 
@@ -23,7 +23,7 @@ namespace weight_sync::refit {
 
 class Member : public RoundCommunicator {
  public:
-  // Messages lie in `segments`, or follow their frames where that is null.
+  // Messages lie in `segments`, or go over the connection's payload where that is null.
   Member(int rank, int size, RankConnection root, const std::shared_ptr<Segments>& segments);
 
  protected:
@@ -47,10 +47,11 @@ class Member : public RoundCommunicator {
   absl::Status WaitUntil(const Call& call, const base::CancelScope& scope, Done done);
   absl::Status LoseRoot(absl::Status why);
 
-  RankConnection root_;
   std::optional<SlotWriter> slots_;
-  GrownBuffer buffer_;                   // the message on its way, without slots
-  std::optional<int64_t> answer_;        // rank 0's, to the call that waits
+  std::optional<PayloadSender> payload_;
+  MessageBuffer buffer_;           // of payload_
+  RankConnection root_;            // ends before what it is about
+  std::optional<int64_t> answer_;  // rank 0's, to the call that waits
   std::string rank_0_waits_for_;
 };
 

@@ -22,8 +22,8 @@ namespace weight_sync::refit {
 inline void PollUntil(std::vector<pollfd>& fds, const base::CancelScope& scope,
                       const base::Deadline& wake) {
   fds.push_back({scope.fd(), POLLIN, 0});
-  const int ready =
-      ::poll(fds.data(), fds.size(), base::Deadline::Earlier(scope.deadline(), wake).remaining_ms());
+  const int ready = ::poll(fds.data(), fds.size(),
+                           base::Deadline::Earlier(scope.deadline(), wake).remaining_ms());
   PCHECK(ready >= 0 || errno == EINTR) << "poll";
   if (ready < 0) {
     for (pollfd& fd : fds) fd.revents = 0;

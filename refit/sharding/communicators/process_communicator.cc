@@ -76,8 +76,8 @@ absl::StatusOr<base::UniqueFd> DialUnix(const std::string& path) {
   return fd;
 }
 
-// A peer that is alive answers probes, however long it reads nothing; TCP_USER_TIMEOUT would take a
-// rank 0 that is busy elsewhere, with its window closed, for a dead one.
+// A machine that is alive answers probes, however long its rank reads nothing. TCP_USER_TIMEOUT would
+// take a rank 0 that is busy elsewhere, with its window closed, for a dead one.
 absl::StatusOr<RankConnection> AdmitTcp(base::UniqueFd fd) {
   const auto set = [&fd](int level, int option, int value) {
     PCHECK(::setsockopt(fd.get(), level, option, &value, sizeof(value)) == 0);
@@ -158,9 +158,9 @@ absl::StatusOr<std::unique_ptr<Communicator>> ConnectOnHost(const JobRank& me,
   WS_RETURN_IF_ERROR(base::CheckEndpointPath(endpoint));
   const std::shared_ptr<Segments> segments = SharedMemorySegments();
   if (me.rank != 0) {
-    WS_ASSIGN_OR_RETURN(
-        RankConnection root,
-        JoinRanks(me, [&] { return DialUnix(endpoint); }, endpoint, AdmitLocal, scope));
+    WS_ASSIGN_OR_RETURN(RankConnection root, JoinRanks(
+                                                 me, [&] { return DialUnix(endpoint); }, endpoint,
+                                                 AdmitLocal, Payloads::kElsewhere, scope));
     return std::make_unique<Member>(me.rank, me.size, std::move(root), segments);
   }
   segments->Sweep();
@@ -173,8 +173,9 @@ absl::StatusOr<std::unique_ptr<Communicator>> ConnectOnHost(const JobRank& me,
     return absl::UnavailableError(
         absl::StrCat("cannot listen at ", endpoint, ": ", std::strerror(errno)));
   }
-  WS_ASSIGN_OR_RETURN(std::vector<RankConnection> members,
-                      AcceptRanks(me, listener.get(), endpoint, AdmitLocal, scope));
+  WS_ASSIGN_OR_RETURN(
+      std::vector<RankConnection> members,
+      AcceptRanks(me, listener.get(), endpoint, AdmitLocal, Payloads::kElsewhere, scope));
   return std::make_unique<Root>(std::move(members), segments);
 }
 
@@ -208,9 +209,9 @@ absl::StatusOr<std::unique_ptr<Communicator>> TcpHost::Connect(const JobRank& me
     return absl::InvalidArgumentError(
         absl::StrCat("JobRank.rank is ", me.rank, " where rank 0 listens"));
   }
-  WS_ASSIGN_OR_RETURN(
-      std::vector<RankConnection> members,
-      AcceptRanks(me, listener.get(), absl::StrCat("TCP port ", port_), AdmitTcp, scope));
+  WS_ASSIGN_OR_RETURN(std::vector<RankConnection> members,
+                      AcceptRanks(me, listener.get(), absl::StrCat("TCP port ", port_), AdmitTcp,
+                                  Payloads::kConnected, scope));
   return std::make_unique<Root>(std::move(members), nullptr);
 }
 
@@ -221,8 +222,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> ConnectOverTcp(const JobRank& me,
   if (me.rank == 0) {
     return absl::InvalidArgumentError("JobRank.rank is 0, which listens: use TcpHost");
   }
-  WS_ASSIGN_OR_RETURN(const std::vector<Address> addresses,
-                      Resolve(host, port, /*listens=*/false));
+  WS_ASSIGN_OR_RETURN(const std::vector<Address> addresses, Resolve(host, port, /*listens=*/false));
   // One address after the other, until rank 0 answers at one.
   size_t turn = 0;
   const auto dial = [&] { return DialTcp(addresses[turn++ % addresses.size()]); };
@@ -230,7 +230,8 @@ absl::StatusOr<std::unique_ptr<Communicator>> ConnectOverTcp(const JobRank& me,
     if (ConnectedToItself(fd.get())) return absl::UnavailableError("nobody listens there");
     return AdmitTcp(std::move(fd));
   };
-  WS_ASSIGN_OR_RETURN(RankConnection root, JoinRanks(me, dial, Place(host, port), admit, scope));
+  WS_ASSIGN_OR_RETURN(RankConnection root,
+                      JoinRanks(me, dial, Place(host, port), admit, Payloads::kConnected, scope));
   return std::make_unique<Member>(me.rank, me.size, std::move(root), nullptr);
 }
 

@@ -40,7 +40,11 @@ Root::Root(std::vector<RankConnection> members, std::shared_ptr<Segments> segmen
     Peer& peer = peers_.emplace_back();
     peer.rank = static_cast<int>(peers_.size());
     peer.connection = std::move(connection);
-    if (segments_ != nullptr) peer.slots.emplace(segments_);
+    if (segments_ != nullptr) {
+      peer.slots.emplace(segments_);
+    } else {
+      peer.payload.emplace(std::move(peer.connection.payload));
+    }
   }
 }
 
@@ -65,25 +69,19 @@ absl::Status Root::LosePeer(Peer& peer, const absl::Status& why) {
                                                   ") while rank 0 was in ", Name(call_))));
 }
 
-bool Root::PayloadIsNext(const Peer& peer) const {
-  return !peer.slots.has_value() && !peer.calls.empty() &&
-         peer.calls.back().kind == FrameKind::kMessage && peer.calls.back().value > 0;
-}
-
 void Root::Drop(Peer& peer, const Frame& call) {
   if (call.kind != FrameKind::kMessage || call.value == 0) return;
   if (peer.slots.has_value()) {
     peer.slots->Skip();
     peer.connection.socket->Send({FrameKind::kCredit});
   } else {
-    peer.drop += call.value;
+    peer.payload->Skip(call.value);
   }
 }
 
 void Root::DropReceived(Peer& peer) {
   for (const Frame& call : peer.calls) Drop(peer, call);
   peer.calls.clear();
-  peer.drop -= std::exchange(peer.received, 0);
 }
 
 absl::Status Root::Map(Peer& peer, const Frame& segment) {
@@ -100,9 +98,9 @@ absl::Status Root::Map(Peer& peer, const Frame& segment) {
 absl::Status Root::ReceiveOther(Peer& peer, const Frame& frame) {
   if (frame.kind == FrameKind::kSegment && peer.slots.has_value()) return Map(peer, frame);
   if (frame.round > round() || !(IsCall(frame.kind) || frame.kind == FrameKind::kFail)) {
-    return LosePeer(peer, absl::DataLossError(absl::StrCat(
-                              "a frame of kind ", static_cast<uint32_t>(frame.kind), " of round ",
-                              frame.round, " in round ", round())));
+    return LosePeer(peer, absl::DataLossError(
+                              absl::StrCat("a frame of kind ", static_cast<uint32_t>(frame.kind),
+                                           " of round ", frame.round, " in round ", round())));
   }
   if (frame.round < round()) {
     Drop(peer, frame);
@@ -116,17 +114,12 @@ absl::Status Root::ReceiveOther(Peer& peer, const Frame& frame) {
 
 absl::Status Root::Receive(Peer& peer) {
   FrameSocket& socket = *peer.connection.socket;
+  if (peer.payload.has_value()) {
+    const absl::Status dropped = peer.payload->Drop();
+    if (!dropped.ok() && !peer.ended) return Ended(peer, dropped);
+  }
   for (;;) {
-    while (peer.drop > 0) {
-      std::byte dropped[16 << 10];
-      const auto most = std::min<int64_t>(peer.drop, sizeof(dropped));
-      const absl::StatusOr<int64_t> got =
-          socket.ReceivePayload(absl::MakeSpan(dropped, static_cast<size_t>(most)));
-      if (!got.ok()) return LosePeer(peer, got.status());
-      if (*got == 0) return absl::OkStatus();
-      peer.drop -= *got;
-    }
-    if (PayloadIsNext(peer) || peer.calls.size() >= kMostAhead) return absl::OkStatus();
+    if (peer.calls.size() >= kMostAhead) return absl::OkStatus();
     absl::StatusOr<std::optional<Frame>> frame = socket.Receive();
     if (!frame.ok()) return LosePeer(peer, frame.status());
     if (!frame->has_value()) return absl::OkStatus();
@@ -152,24 +145,18 @@ absl::Status Root::Ended(Peer& peer, const absl::Status& why) {
 }
 
 absl::StatusOr<bool> Root::ReadMessage(Peer& peer, int64_t bytes, Read read) {
-  FrameSocket& socket = *peer.connection.socket;
   if (peer.slots.has_value()) {
     const absl::StatusOr<absl::Span<const std::byte>> slot = peer.slots->Next(bytes);
     if (!slot.ok()) return LosePeer(peer, slot.status());
     read(peer.rank, *slot);
-    socket.Send({FrameKind::kCredit});
+    peer.connection.socket->Send({FrameKind::kCredit});
     return true;
   }
-  const absl::Span<std::byte> message = peer.buffer.First(bytes);
-  while (peer.received < bytes) {
-    const absl::StatusOr<int64_t> got =
-        socket.ReceivePayload(message.subspan(static_cast<size_t>(peer.received)));
-    if (!got.ok()) return LosePeer(peer, got.status());
-    if (*got == 0) return false;
-    peer.received += *got;
-  }
-  peer.received = 0;
-  read(peer.rank, message);
+  const auto message = peer.payload->Next(bytes);
+  if (!message.ok()) return Ended(peer, message.status());
+  peer.awaits = !message->has_value();
+  if (peer.awaits) return false;
+  read(peer.rank, **message);
   return true;
 }
 
@@ -224,13 +211,18 @@ void Root::TellTheArrived(const std::string& missing) {
 
 absl::Status Root::Meet(const Call& call, const Messages* messages,
                         const base::CancelScope& scope) {
-  for (Peer& peer : peers_) peer.arrived = false;
+  for (Peer& peer : peers_) {
+    peer.arrived = false;
+    peer.awaits = false;
+    peer.readable = true;
+  }
   const auto arrived = [](const Peer& peer) { return peer.arrived; };
   int64_t here = -1;
   bool told = false, ever_told = false;
   base::Deadline patience = base::Deadline::After(kPatience);
   for (;;) {
     for (Peer& peer : peers_) {
+      if (!peer.readable) continue;
       WS_RETURN_IF_ERROR(Receive(peer));
       WS_RETURN_IF_ERROR(Match(peer, call, messages));
     }
@@ -250,19 +242,22 @@ absl::Status Root::Meet(const Call& call, const Messages* messages,
     }
     std::vector<pollfd> fds;
     for (const Peer& peer : peers_) {
-      const bool full = PayloadIsNext(peer) ? peer.arrived : peer.calls.size() >= kMostAhead;
       const FrameSocket& socket = *peer.connection.socket;
       fds.push_back({socket.fd(),
-                     static_cast<short>(POLLRDHUP | (full ? 0 : POLLIN) |
+                     static_cast<short>(POLLRDHUP | (peer.calls.size() < kMostAhead ? POLLIN : 0) |
                                         (socket.unsent() ? POLLOUT : 0)),
                      0});
       const auto& process = peer.connection.process;
       fds.push_back({process.has_value() ? process->fd() : -1, POLLIN, 0});
+      const bool payload = peer.payload.has_value() && (peer.awaits || peer.payload->dropping());
+      fds.push_back({payload ? peer.payload->fd() : -1, POLLIN, 0});
     }
     PollUntil(fds, scope, told ? scope.deadline() : patience);
     for (size_t p = 0; p < peers_.size(); ++p) {
-      const bool closed = (fds[2 * p].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
-      if (closed || fds[2 * p + 1].revents != 0) {
+      const auto events = [&](size_t fd) { return fds[3 * p + fd].revents; };
+      peers_[p].readable = (events(0) & POLLIN) != 0 || events(2) != 0;
+      const bool closed = (events(0) & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+      if (closed || events(1) != 0) {
         return Ended(peers_[p], absl::UnavailableError(closed ? "its connection closed"
                                                               : "its process ended"));
       }

@@ -18,7 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "refit/sharding/communicators/grown_buffer.h"
+#include "refit/sharding/communicators/payload_stream.h"
 #include "refit/sharding/communicators/round_communicator.h"
 #include "refit/sharding/communicators/slots.h"
 
@@ -47,17 +47,16 @@ class Root : public RoundCommunicator {
     int rank;
     RankConnection connection;
     std::optional<SlotReader> slots;
+    std::optional<PayloadReceiver> payload;
     // Its calls that were received and not yet met by a call here: a failure behind them is seen at
-    // once. Where payloads follow their frames, only the last can have one that is not yet read.
+    // once.
     std::deque<Frame> calls;
     // The tags of the broadcasts here that it has not yet met.
     std::deque<int64_t> broadcasts;
-    // Without slots: the payload of calls.front() as far as it is here, and what is left to drop.
-    GrownBuffer buffer;
-    int64_t received = 0;
-    int64_t drop = 0;
-    bool arrived = false;  // in this call
-    bool ended = false;    // nothing of it matters but its last error
+    bool readable = false;  // poll(2) says
+    bool awaits = false;    // a payload
+    bool arrived = false;   // in this call
+    bool ended = false;     // nothing of it matters but its last error
   };
 
   // What a Gather adds to a call.
@@ -77,7 +76,6 @@ class Root : public RoundCommunicator {
   absl::Status Map(Peer& peer, const Frame& segment);
   // What is no call of this round.
   absl::Status ReceiveOther(Peer& peer, const Frame& frame);
-  bool PayloadIsNext(const Peer& peer) const;
   // Nothing more will come: looks for the reason in what is left, and ends the round.
   absl::Status Ended(Peer& peer, const absl::Status& why);
   // Compares the received calls with those made here, and reads a message that is due.

@@ -115,10 +115,9 @@ absl::Status RoundCommunicator::Lose(const absl::Status& why) {
 
 absl::Status RoundCommunicator::Mismatch(int other, absl::string_view its_call,
                                          absl::string_view my_call) {
-  return Fail(absl::FailedPreconditionError(
-                  absl::StrCat("rank ", other, " called ", its_call, " where rank ", rank_,
-                               " called ", my_call,
-                               ": all ranks make the same calls in the same order")),
+  return Fail(absl::FailedPreconditionError(absl::StrCat(
+                  "rank ", other, " called ", its_call, " where rank ", rank_, " called ", my_call,
+                  ": all ranks make the same calls in the same order")),
               /*shared=*/true);
 }
 

@@ -23,6 +23,7 @@
 #include "absl/types/span.h"
 #include "base/cancel_scope.h"
 #include "base/peer_process.h"
+#include "base/unique_fd.h"
 #include "refit/sharding/communicator.h"
 #include "refit/sharding/communicators/frame_socket.h"
 
@@ -31,6 +32,8 @@ namespace weight_sync::refit {
 // A connection between rank 0 and another rank, from either end.
 struct RankConnection {
   std::unique_ptr<FrameSocket> socket;
+  // For the messages, where they do not lie in memory that both ends see.
+  base::UniqueFd payload;
   // The other end's process, where it can be seen: a child that it forked may keep the socket open
   // after its death.
   std::optional<base::PeerProcess> process;

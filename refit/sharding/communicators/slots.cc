@@ -118,9 +118,7 @@ absl::StatusOr<std::optional<Frame>> SlotWriter::Prepare(int64_t bytes) {
   return Frame{FrameKind::kSegment, 0, 0, segment_->bytes(), segment_->name()};
 }
 
-absl::Span<std::byte> SlotWriter::Next(int64_t bytes) {
-  return Slot(*segment_, written_++, bytes);
-}
+absl::Span<std::byte> SlotWriter::Next(int64_t bytes) { return Slot(*segment_, written_++, bytes); }
 
 void SlotWriter::Mapped() {
   if (segment_ != nullptr) segment_->Unlink();

@@ -47,8 +47,7 @@ class Segments {
  public:
   virtual ~Segments() = default;
   virtual absl::StatusOr<std::unique_ptr<Segment>> Create(int64_t bytes) = 0;
-  virtual absl::StatusOr<std::unique_ptr<Segment>> Open(const std::string& name,
-                                                        int64_t bytes) = 0;
+  virtual absl::StatusOr<std::unique_ptr<Segment>> Open(const std::string& name, int64_t bytes) = 0;
   // Removes what the dead have left.
   virtual void Sweep() = 0;
 };

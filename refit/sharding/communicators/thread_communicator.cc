@@ -30,11 +30,10 @@ absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> MakeThreadCommunicato
       return absl::ResourceExhaustedError(
           absl::StrCat("no socket for rank ", rank, " of ", size, ": ", std::strerror(errno)));
     }
-    of_root.push_back({std::make_unique<FrameSocket>(base::UniqueFd(ends[0])), std::nullopt});
-    ranks.push_back(std::make_unique<Member>(
-        rank, size,
-        RankConnection{std::make_unique<FrameSocket>(base::UniqueFd(ends[1])), std::nullopt},
-        segments));
+    RankConnection of_member;
+    of_root.emplace_back().socket = std::make_unique<FrameSocket>(base::UniqueFd(ends[0]));
+    of_member.socket = std::make_unique<FrameSocket>(base::UniqueFd(ends[1]));
+    ranks.push_back(std::make_unique<Member>(rank, size, std::move(of_member), segments));
   }
   ranks[0] = std::make_unique<Root>(std::move(of_root), segments);
   return ranks;
