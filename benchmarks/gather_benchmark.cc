@@ -137,7 +137,7 @@ template <typename Connect>
 absl::StatusOr<Ranks> Connected(int size, Connect connect) {
   const base::CancelScope scope(base::Deadline::After(absl::Minutes(1)));
   std::vector<absl::StatusOr<std::unique_ptr<refit::Communicator>>> results(
-      static_cast<size_t>(size), absl::UnknownError("not connected"));
+      static_cast<size_t>(size));
   std::vector<std::thread> threads;
   for (int r = 0; r < size; ++r) {
     threads.emplace_back([&, r] {
