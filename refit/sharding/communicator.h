@@ -8,15 +8,19 @@
 //
 //   BeginRound, Gather or Broadcast, ..., EndRound
 //
-// - A failure on one rank is a failure on all: whatever another rank waits for in that round returns
-//   the first one's error, with its rank. After that only BeginRound() is left, where the ranks meet
-//   again and what is left of the failed round is dropped.
+// - A failure on one rank is a failure on all: whatever another rank waits for in that round
+//   returns the first one's error, with its rank. After that only BeginRound() is left, where the
+//   ranks meet again and what is left of the failed round is dropped; every other call returns the
+//   error again.
+// - Rounds are counted, also those that failed: the n-th BeginRound of a rank meets the n-th of the
+//   others.
 // - A rank that died is Unavailable on every other one, in this round and for good.
 // - A rank that calls in another order, or with another tag, is FailedPrecondition on all ranks,
 //   and the error names both.
 // - A rank that does not come ends by the scope of those that wait: DeadlineExceeded, which names
-//   the ranks that are missing.
-// One thread at a time uses a rank's communicator.
+//   the ranks that are missing. Other errors are the first one's own, such as a scope's cause.
+// Implementations are in communicators/: threads of one process, processes of one machine, and of
+// several. One thread at a time uses a rank's communicator.
 //
 //   WS_RETURN_IF_ERROR(communicator.BeginRound(version, absl::OkStatus(), scope));
 //   WS_RETURN_IF_ERROR(communicator.Gather(/*tag=*/bucket, sizes, write, read, scope));

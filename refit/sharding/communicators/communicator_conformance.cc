@@ -71,7 +71,8 @@ bool Filled(absl::Span<const std::byte> message, int rank, int64_t tag) {
   return true;
 }
 
-// A gather whose messages say whose and which they are. On rank 0, all that was promised came, once.
+// A gather whose messages say whose and which they are. On rank 0, all that was promised came,
+// once.
 absl::Status Gather(Communicator& rank, int64_t tag, const std::vector<int64_t>& sizes,
                     const base::CancelScope& scope) {
   std::vector<int> reads(sizes.size());
@@ -310,8 +311,8 @@ TEST_P(CommunicatorConformanceTest, Rank0NeedNotWaitForTheOthersToBroadcast) {
               Each(IsOk()));
 }
 
-// BeginRound, three gathers with a broadcast in between, EndRound: six calls. `at` replaces one call
-// of a rank, if it returns a status.
+// BeginRound, three gathers with a broadcast in between, EndRound: six calls. `at` replaces one
+// call of a rank, if it returns a status.
 using At = std::function<std::optional<absl::Status>(Communicator& rank, int call,
                                                      const base::CancelScope& scope)>;
 constexpr int kCalls = 6;
@@ -775,7 +776,7 @@ TEST_P(CommunicatorConformanceTest, ARankMayLeaveWhenARoundHasEnded) {
   }
 }
 
-// --- Random schedules ------------------------------------------------------------------------------
+// --- Random schedules ----------------------------------------------------------------------------
 
 struct Fault {
   enum Kind { kError, kCancelled, kWrongTag, kWrongSize, kSkip };

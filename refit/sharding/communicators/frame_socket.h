@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What ranks say to each other, over a stream socket between rank 0 and one other rank. A call of a
-// rank is one frame to rank 0; rank 0 answers BeginRound, Broadcast and EndRound with a frame of the
-// same kind.
+// rank is one frame to rank 0; rank 0 answers BeginRound, Broadcast and EndRound with a frame of
+// the same kind.
 //
 //   kHello, kWelcome     round: protocol version, tag: rank, value: size, text: job
 //   kRefused             value: status code, text: why
-//   kData                value: a secret, which comes back with the rank as tag on a second connection
+//   kData                value: a secret; a second connection starts with it, the rank as tag
 //   kStart               all ranks are there
 //   kBegin, kEnd         tag
 //   kBroadcast           tag; from rank 0 also value
@@ -26,7 +26,7 @@
 //
 //   socket.Send({FrameKind::kBegin, round, tag});
 //   socket.Flush();                                          // wait for POLLOUT while unsent()
-//   WS_ASSIGN_OR_RETURN(std::optional<Frame> frame, socket.Receive());  // none yet: wait for POLLIN
+//   WS_ASSIGN_OR_RETURN(std::optional<Frame> frame, socket.Receive());   // or wait for POLLIN
 
 #ifndef WEIGHT_SYNC_REFIT_SHARDING_COMMUNICATORS_FRAME_SOCKET_H_
 #define WEIGHT_SYNC_REFIT_SHARDING_COMMUNICATORS_FRAME_SOCKET_H_

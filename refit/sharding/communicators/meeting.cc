@@ -81,8 +81,9 @@ class Host {
           absl::StrCat(Described(me_), " waits at ", place_, " for ", missing, refused_));
       if (!ended.ok()) {
         for (const auto& rank : ranks_) {
-          if (rank.has_value())
+          if (rank.has_value()) {
             rank->connection.socket->Send(StatusFrame(FrameKind::kFail, 0, 0, ended));
+          }
         }
         return ended;
       }

@@ -36,8 +36,8 @@ absl::StatusOr<std::vector<RankConnection>> AcceptRanks(const JobRank& me, int l
                                                         const Admit& admit, Payloads payloads,
                                                         const base::CancelScope& scope);
 
-// A socket that connects to rank 0 without blocking: connected, or EINPROGRESS. Unavailable where it
-// is worth to try again.
+// A socket that connects to rank 0 without blocking: connected, or EINPROGRESS. Unavailable where
+// it is worth to try again.
 using Dial = std::function<absl::StatusOr<base::UniqueFd>()>;
 
 // The others: the connection to rank 0.

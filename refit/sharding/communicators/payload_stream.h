@@ -1,8 +1,8 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The messages of one rank on a connection of their own, bare bytes in the order of their frames. So
-// a rank that fails while a message is under way can still say so, over the other connection.
+// The messages of one rank on a connection of their own, bare bytes in the order of their frames.
+// So a rank that fails while a message is under way can still say so, over the other connection.
 // Neither end blocks; neither is thread-safe. A connection that breaks is the receiver's to notice.
 //
 //   sender.Send(message);                                  // which must live until sent()

@@ -18,7 +18,8 @@
 
 namespace weight_sync::refit {
 
-// Waits for one of `fds`, for the end of `scope`, or until `wake`. A descriptor of -1 is passed over.
+// Waits for one of `fds`, for the end of `scope`, or until `wake`. A descriptor of -1 is passed
+// over.
 inline void PollUntil(std::vector<pollfd>& fds, const base::CancelScope& scope,
                       const base::Deadline& wake) {
   fds.push_back({scope.fd(), POLLIN, 0});

@@ -76,8 +76,8 @@ absl::StatusOr<base::UniqueFd> DialUnix(const std::string& path) {
   return fd;
 }
 
-// A machine that is alive answers probes, however long its rank reads nothing. TCP_USER_TIMEOUT would
-// take a rank 0 that is busy elsewhere, with its window closed, for a dead one.
+// A machine that is alive answers probes, however long its rank reads nothing. TCP_USER_TIMEOUT
+// would take a rank 0 that is busy elsewhere, with its window closed, for a dead one.
 absl::StatusOr<RankConnection> AdmitTcp(base::UniqueFd fd) {
   const auto set = [&fd](int level, int option, int value) {
     PCHECK(::setsockopt(fd.get(), level, option, &value, sizeof(value)) == 0);

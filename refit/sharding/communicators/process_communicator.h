@@ -6,16 +6,18 @@
 // - ConnectOnHost: all on one machine. Messages lie in shared memory, two for each rank, allocated
 //   when the first one comes and anew when a larger one does. Nothing of it has a name for longer
 //   than the other end takes to map it.
-// - ConnectOverTcp, and TcpHost on rank 0: on several machines. Messages go through the connection.
+// - ConnectOverTcp, and TcpHost on rank 0: on several machines. Messages go through a second
+//   connection of each rank.
 //
 // Rank 0 listens; it may come later than the others. Refused, with the reason on both ends: another
-// job, another number of ranks, a rank that has come already, another user (on one machine), another
-// version of this library's protocol. A rank that leaves before all have come makes its place free
-// again. Who is missing when the scope ends is named. Afterwards nobody listens any more.
+// job, another number of ranks, a rank that has come already, another user (on one machine),
+// another version of this library's protocol. A rank that leaves before all have come makes its
+// place free again. Who is missing when the scope ends is named. Afterwards nobody listens any more.
 //
 // A rank that dies is seen at once by its closed connection; on one machine also where a child that
-// it forked keeps that open. A machine that vanishes is seen within half a minute, or at the scope's
-// end. TCP carries neither encryption nor a secret: give TcpHost an address of a private network.
+// it forked keeps that open. A machine that vanishes is seen within half a minute, or at the
+// scope's end. TCP carries neither encryption nor a secret: give TcpHost an address of a private
+// network.
 //
 //   base::CancelScope scope(base::Deadline::After(absl::Minutes(5)));
 //   const refit::JobRank me{"job-7", rank, size};
@@ -52,7 +54,8 @@ struct JobRank {
   int size = 1;
 };
 
-// `endpoint` is the path of a unix socket in a directory of this user alone (base/local_endpoint.h).
+// `endpoint` is the path of a unix socket in a directory of this user alone
+// (base/local_endpoint.h).
 absl::StatusOr<std::unique_ptr<Communicator>> ConnectOnHost(const JobRank& me,
                                                             const std::string& endpoint,
                                                             const base::CancelScope& scope);
@@ -60,8 +63,8 @@ absl::StatusOr<std::unique_ptr<Communicator>> ConnectOnHost(const JobRank& me,
 // Where rank 0 waits for the others.
 class TcpHost {
  public:
-  // On this address only: a name, or an address of either family, without brackets. Port 0: any that
-  // is free. Unavailable where it cannot listen, with the reason.
+  // On this address only: a name, or an address of either family, without brackets. Port 0: any
+  // that is free. Unavailable where it cannot listen, with the reason.
   static absl::StatusOr<TcpHost> Listen(const std::string& host, int port);
 
   int port() const { return port_; }

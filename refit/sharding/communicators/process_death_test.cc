@@ -140,8 +140,8 @@ TEST_P(RanksTest, FourProcessesGather) {
   ExpectCleanEnd();
 }
 
-// Rank `victim` stops in the middle of a Gather: of its first, where its memory may yet have a name,
-// or of a later one. Each other rank says what comes of that round, and of the next.
+// Rank `victim` stops in the middle of a Gather: of its first, where its memory may yet have a
+// name, or of a later one. Each other rank says what comes of that round, and of the next.
 void StopInTheMiddle(Communicator& rank, Side& side, int victim, int64_t good_rounds) {
   for (int64_t round = 0; round < good_rounds; ++round) EXPECT_TRUE(GoodRound(rank, round).ok());
   const base::CancelScope scope(base::Deadline::After(kLong));

@@ -22,6 +22,8 @@ namespace {
 
 // Calls received ahead of their turn, of one rank.
 constexpr size_t kMostAhead = 64;
+// Times so many of one that has ended.
+constexpr int kMostListening = 1000;
 // A wait that takes longer tells the ranks that have arrived which have not, so that whoever's
 // deadline passes first can name them.
 constexpr absl::Duration kPatience = absl::Milliseconds(20);
@@ -136,11 +138,12 @@ absl::Status Root::Receive(Peer& peer) {
 
 absl::Status Root::Ended(Peer& peer, const absl::Status& why) {
   peer.ended = true;
-  // What it called before does not matter any more; what it died of may come behind that.
-  do {
+  // What it called before does not matter any more; what it died of may come behind that. One that
+  // lives and goes on sending is not listened to for ever.
+  for (int more = 0; more < kMostListening && (more == 0 || !peer.calls.empty()); ++more) {
     DropReceived(peer);
     WS_RETURN_IF_ERROR(Receive(peer));
-  } while (!peer.calls.empty());
+  }
   return LosePeer(peer, why);
 }
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rank 0's end: it compares every other rank's calls with its own, answers them, reads the messages,
-// and tells all ranks what one of them has run into.
+// Rank 0's end: it compares every other rank's calls with its own, answers them, reads the
+// messages, and tells all ranks what one of them has run into.
 
 #ifndef WEIGHT_SYNC_REFIT_SHARDING_COMMUNICATORS_ROOT_H_
 #define WEIGHT_SYNC_REFIT_SHARDING_COMMUNICATORS_ROOT_H_
@@ -26,8 +26,8 @@ namespace weight_sync::refit {
 
 class Root : public RoundCommunicator {
  public:
-  // The connections of ranks 1, 2, ... Messages lie in `segments`, or follow their frames where
-  // that is null.
+  // The connections of ranks 1, 2, ... Messages lie in `segments`, or come over the
+  // connections' payloads where that is null.
   Root(std::vector<RankConnection> members, std::shared_ptr<Segments> segments);
   ~Root() override;
 
@@ -67,8 +67,8 @@ class Root : public RoundCommunicator {
 
   // Until all ranks have made `call`.
   absl::Status Meet(const Call& call, const Messages* messages, const base::CancelScope& scope);
-  // Answers `call` on all ranks, and waits until that is sent. Reads nothing: the answered may be in
-  // the next call.
+  // Answers `call` on all ranks, and waits until that is sent. Reads nothing: the answered may be
+  // in the next call.
   absl::Status Answer(const Call& call, int64_t value, const base::CancelScope& scope);
 
   // Receives calls.

@@ -62,7 +62,8 @@ class SlotWriter {
   bool HasRoom(int64_t bytes) const {
     return written_ - credited_ < (bytes <= slot_bytes() ? kSlots : 1);
   }
-  // Given that, makes the slots large enough, and returns what the reader must be told, if anything.
+  // Given that, makes the slots large enough, and returns what the reader must be told, if
+  // anything.
   absl::StatusOr<std::optional<Frame>> Prepare(int64_t bytes);
   // The next slot's first `bytes`.
   absl::Span<std::byte> Next(int64_t bytes);
