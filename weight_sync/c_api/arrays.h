@@ -1,8 +1,8 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the C ABI says of arrays, as C++ says it. Pure functions; InvalidArgument says what is wrong,
-// without the array's name.
+// What the C ABI says of arrays, as C++ says it. Pure functions; InvalidArgument says what is
+// wrong, without the array's name.
 
 #ifndef WEIGHT_SYNC_WEIGHT_SYNC_C_API_ARRAYS_H_
 #define WEIGHT_SYNC_WEIGHT_SYNC_C_API_ARRAYS_H_

@@ -36,8 +36,9 @@ class Loans {
 
   Loans() = default;
 
-  // Takes every binding, also where it fails; nothing if their struct_size is too small to say where
-  // their pointers are. InvalidArgument or Unimplemented of the first that is wrong, with its name.
+  // Takes every binding, also where it fails; nothing if their struct_size is too small to say
+  // where their pointers are. InvalidArgument or Unimplemented of the first that is wrong, with its
+  // name.
   static absl::StatusOr<Loans> Take(const ws_binding* bindings, size_t count);
 
   const std::vector<Array>& arrays() const { return arrays_; }

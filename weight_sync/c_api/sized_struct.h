@@ -1,9 +1,9 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Structs of the C ABI, which begin with their caller's sizeof. A caller that was built with an older
-// header has smaller ones, whose missing fields are zero; one with a newer header larger ones, which
-// are fine while what this library does not know is zero.
+// Structs of the C ABI, which begin with their caller's sizeof. A caller that was built with an
+// older header has smaller ones, whose missing fields are zero; one with a newer header larger
+// ones, which are fine while what this library does not know is zero.
 //
 //   ws_geometry geometry;
 //   WS_RETURN_IF_ERROR(ReadSized("geometry", given, &geometry));

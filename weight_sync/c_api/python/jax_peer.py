@@ -152,6 +152,20 @@ class JaxPeer(unittest.TestCase):
                     peer_checks.differences(tensors, peer_checks.published(family)), []
                 )
 
+    def test_the_example_runs_as_it_is_written(self):
+        model, _ = tunix_peer.load(peer_checks.directory_of("qwen3"), "optimized")
+        step = jax.jit(lambda tree: {p: a * 2 for p, a in tree.items()}, donate_argnums=0)
+        names = peer_checks.run_example(
+            "from_jax.py",
+            model=model,
+            model_dir=peer_checks.directory_of("qwen3"),
+            version=1,
+            train_step=step,
+        )
+        tensors = {name: torch.from_dlpack(t) for name, t in names["tensors"].items()}
+        self.assertEqual(peer_checks.differences(tensors, peer_checks.published("qwen3")), [])
+        refitted(names["source"], 2, names["arrays"])
+
     def test_two_exchanged_arrays_are_seen(self):
         arrays = tree_of("qwen3")
         gate, up = "layers.1.mlp.gate_proj.kernel", "layers.1.mlp.up_proj.kernel"

@@ -84,5 +84,18 @@ def differences(ours, theirs):
     ]
 
 
+def run_example(name, **given):
+    """Runs an example word for word; returns the names that it has then."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
+    here = os.getcwd()
+    os.chdir(os.path.dirname(LIBRARY))
+    try:
+        with open(path) as file:
+            exec(compile(file.read(), path, "exec"), given)
+    finally:
+        os.chdir(here)
+    return given
+
+
 def main():
     unittest.main(argv=sys.argv[:1], verbosity=2)

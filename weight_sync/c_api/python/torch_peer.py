@@ -91,6 +91,17 @@ def refit_fsdp2(rank, size, folder):
                     source.refit(2, arrays)
                 except ws.Error as error:
                     result[family + " step"] = error.args
+        model = model_of("llama")
+        for layer in model.model.layers:
+            fully_shard(layer, mesh=mesh)
+        fully_shard(model, mesh=mesh)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        directory = peer_checks.directory_of("llama")
+        given = dict(model=model, model_dir=directory, version=1, optimizer=optimizer)
+        tensors = peer_checks.run_example("from_torch.py", **given)["tensors"]
+        tensors = {name: torch.from_dlpack(tensor) for name, tensor in tensors.items()}
+        theirs = peer_checks.published("llama")
+        result["example"] = peer_checks.differences(tensors, theirs) if tensors else "none"
     torch.save(result, os.path.join(folder, f"result{rank}"))
 
 
@@ -196,6 +207,7 @@ class TorchPeer(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             torch.multiprocessing.spawn(refit_fsdp2, (3, folder), nprocs=3)
             results = [torch.load(os.path.join(folder, f"result{rank}")) for rank in range(3)]
+        self.assertEqual([result["example"] for result in results], [[], "none", "none"])
         for family in ("qwen3", "qwen3_moe"):
             self.assertEqual([result[family] for result in results], [[], "none", "none"])
             # A step on rank 2 fails it on all.
