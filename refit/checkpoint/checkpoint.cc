@@ -155,6 +155,18 @@ absl::StatusOr<Checkpoint> Checkpoint::OpenFiles(const std::vector<std::string>&
   return checkpoint;
 }
 
+absl::StatusOr<Checkpoint> Checkpoint::OfTensors(std::vector<NamedTensor> tensors) {
+  Checkpoint checkpoint;
+  for (const NamedTensor& t : tensors) {
+    if (!checkpoint.by_name_.emplace(t.name, checkpoint.by_name_.size()).second) {
+      return absl::InvalidArgumentError(absl::StrCat("tensor '", t.name, "': given twice"));
+    }
+    checkpoint.total_bytes_ += t.tensor.num_bytes();
+  }
+  checkpoint.tensors_ = std::move(tensors);
+  return checkpoint;
+}
+
 const NamedTensor* Checkpoint::Find(absl::string_view name) const {
   const auto it = by_name_.find(name);
   return it == by_name_.end() ? nullptr : &tensors_[it->second];

@@ -43,6 +43,10 @@ class Checkpoint {
   // *.safetensors file.
   static absl::StatusOr<Checkpoint> Open(const std::string& path);
 
+  // Tensors that lie elsewhere, whose bytes are borrowed. InvalidArgument for a name that is there
+  // twice.
+  static absl::StatusOr<Checkpoint> OfTensors(std::vector<NamedTensor> tensors);
+
   // Shards in the order of their names, and in each the tensors in the order of their bytes.
   const std::vector<NamedTensor>& tensors() const { return tensors_; }
 
@@ -52,7 +56,7 @@ class Checkpoint {
   // Of all tensors, without headers.
   int64_t total_bytes() const { return total_bytes_; }
 
-  // In the order of their names; one when the checkpoint is a single file.
+  // In the order of their names; one when the checkpoint is a single file, none OfTensors.
   const std::vector<SafetensorsFile>& shards() const { return shards_; }
 
  private:

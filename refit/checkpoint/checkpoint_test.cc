@@ -194,5 +194,22 @@ TEST_F(CheckpointTest, BadIndexIsNamed) {
   }
 }
 
+TEST_F(CheckpointTest, OfTensorsThatLieInMemory) {
+  TestTensors input(3);
+  input.Add("b", DType::kBF16, {3});
+  input.Add("a", DType::kF32, {2, 2});
+  const Checkpoint checkpoint = Checkpoint::OfTensors(input.tensors()).value();
+  ASSERT_EQ(checkpoint.tensors().size(), 2);
+  EXPECT_EQ(checkpoint.tensors()[0].name, "b");
+  EXPECT_EQ(checkpoint.total_bytes(), 22);
+  ASSERT_NE(checkpoint.Find("a"), nullptr);
+  EXPECT_EQ(checkpoint.Find("a")->tensor.data(), input.tensors()[1].tensor.data());
+  EXPECT_EQ(checkpoint.Find("c"), nullptr);
+  EXPECT_EQ(checkpoint.shards().size(), 0);
+  input.Add("b", DType::kBF16, {3});
+  EXPECT_EQ(Checkpoint::OfTensors(input.tensors()).status(),
+            absl::InvalidArgumentError("tensor 'b': given twice"));
+}
+
 }  // namespace
 }  // namespace weight_sync::refit

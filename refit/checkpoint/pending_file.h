@@ -9,20 +9,21 @@
 //
 // Example:
 //
-//   absl::StatusOr<PendingFile> file = PendingFile::Create("model.safetensors");
-//   if (!file.ok()) return file.status();
-//   if (absl::Status s = file->Append(bytes); !s.ok()) return s;
-//   if (absl::Status s = file->Close(); !s.ok()) return s;
-//   return file->Publish();
+//   WS_ASSIGN_OR_RETURN(PendingFile file, PendingFile::Create("model.safetensors"));
+//   WS_RETURN_IF_ERROR(file.Append(bytes));
+//   WS_RETURN_IF_ERROR(file.Close());
+//   return file.Publish();
 
 #ifndef WEIGHT_SYNC_REFIT_CHECKPOINT_PENDING_FILE_H_
 #define WEIGHT_SYNC_REFIT_CHECKPOINT_PENDING_FILE_H_
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
 namespace weight_sync::refit {
@@ -33,6 +34,9 @@ class PendingFile {
   // those that the umask leaves of 0666.
   static absl::StatusOr<PendingFile> Create(const std::string& path);
 
+  // The whole of a small file, closed: only Publish() is left to do.
+  static absl::StatusOr<PendingFile> OfText(const std::string& path, absl::string_view text);
+
   PendingFile(PendingFile&& other) noexcept;
   PendingFile& operator=(PendingFile&&) = delete;
   ~PendingFile();
@@ -40,8 +44,14 @@ class PendingFile {
   const std::string& path() const { return path_; }
 
   absl::Status Append(absl::Span<const std::byte> bytes);
+  absl::Status AppendText(absl::string_view text);
 
-  // No more bytes: fsync and close.
+  // Instead of Append: makes the file this long (over 0) and maps it, zeros, to be written in any
+  // order until Close(). The space is allocated here, so that a full disk is an error and not a
+  // SIGBUS later.
+  absl::StatusOr<absl::Span<std::byte>> Map(size_t size);
+
+  // No more bytes: fsync and close. What Map() gave is gone.
   absl::Status Close();
 
   // After Close(): gives the file its name and makes that last.
@@ -50,10 +60,16 @@ class PendingFile {
  private:
   PendingFile(std::string path, std::string temporary, int fd);
 
+  void Unmap();
+
   std::string path_;
   std::string temporary_;  // empty once there is nothing to remove
   int fd_;                 // -1 once closed
+  absl::Span<std::byte> mapped_;
 };
+
+// Publishes closed files in order, or none of them: none of their names may be there before.
+absl::Status PublishAll(std::vector<PendingFile>& files);
 
 }  // namespace weight_sync::refit
 

@@ -43,6 +43,36 @@ TEST(PendingFileTest, AppearsCompleteAndReplacesTheOldFile) {
   EXPECT_THAT(ListTestDirectory(directory), ElementsAre("x"));
 }
 
+TEST(PendingFileTest, IsMadeOfWhatWasWrittenWhereItIsMapped) {
+  const std::string path = NewTestDirectory() + "/x";
+  PendingFile file = PendingFile::Create(path).value();
+  const absl::Span<std::byte> bytes = file.Map(4).value();
+  bytes[3] = std::byte{'d'};
+  bytes[0] = std::byte{'a'};
+  ASSERT_EQ(file.Close(), absl::OkStatus());
+  ASSERT_EQ(file.Publish(), absl::OkStatus());
+  EXPECT_EQ(ReadTestFile(path), std::string("a\0\0d", 4));
+}
+
+TEST(PendingFileTest, OfTextIsComplete) {
+  const std::string path = NewTestDirectory() + "/x";
+  PendingFile file = PendingFile::OfText(path, "text").value();
+  ASSERT_EQ(file.Publish(), absl::OkStatus());
+  EXPECT_EQ(ReadTestFile(path), "text");
+}
+
+TEST(PendingFileTest, SeveralArePublishedAllOrNone) {
+  const std::string directory = NewTestDirectory();
+  std::vector<PendingFile> files;
+  for (const char* name : {"/a", "/b", "/c"}) {
+    files.push_back(PendingFile::OfText(directory + name, name).value());
+  }
+  ASSERT_EQ(mkdir((directory + "/c").c_str(), 0700), 0);  // in the way
+  EXPECT_EQ(PublishAll(files).code(), absl::StatusCode::kInvalidArgument);
+  files.clear();
+  EXPECT_THAT(ListTestDirectory(directory), ElementsAre("c"));
+}
+
 TEST(PendingFileTest, IsRemovedUnlessPublished) {
   const std::string directory = NewTestDirectory();
   {
