@@ -1,7 +1,7 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The first few of a kind of difference, and how many there are: for errors about long lists.
+// Differences of a kind; as text the first few, and how many there are: for errors about long lists.
 //
 //   Differences missing("missing"), shape("of another shape");
 //   for (...) missing.Add(name);
@@ -20,27 +20,26 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace weight_sync::refit {
 
 class Differences {
  public:
   explicit Differences(absl::string_view kind) : kind_(kind) {}
-  void Add(std::string what) {
-    constexpr size_t kShown = 5;
-    if (shown_.size() < kShown) shown_.push_back(std::move(what));
-    ++count_;
-  }
-  bool empty() const { return count_ == 0; }
+  void Add(std::string what) { all_.push_back(std::move(what)); }
+  bool empty() const { return all_.empty(); }
+  const std::vector<std::string>& all() const { return all_; }
   std::string ToString() const {
-    return absl::StrCat(count_, " ", kind_, ": ", absl::StrJoin(shown_, ", "),
-                        count_ > static_cast<int>(shown_.size()) ? ", ..." : "");
+    constexpr size_t kShown = 5;
+    const auto shown = absl::MakeConstSpan(all_).subspan(0, kShown);
+    return absl::StrCat(all_.size(), " ", kind_, ": ", absl::StrJoin(shown, ", "),
+                        all_.size() > kShown ? ", ..." : "");
   }
 
  private:
   std::string kind_;
-  std::vector<std::string> shown_;
-  int count_ = 0;
+  std::vector<std::string> all_;
 };
 
 // Those that are not empty, one after another; "" when there is no difference.

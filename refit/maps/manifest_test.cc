@@ -24,9 +24,11 @@ namespace weight_sync::refit {
 namespace {
 
 using ::absl_testing::IsOk;
+using ::absl_testing::StatusIs;
 using testing::CheckedModel;
 using testing::Elements;
 using testing::FamilyOf;
+using ::testing::HasSubstr;
 using testing::HfFused;
 using testing::HfShapes;
 using testing::InfoOf;
@@ -158,6 +160,34 @@ TEST(ManifestTest, ItsDTypesAreReplayed) {
                           a_log == testing::Storage::kF32 ? testing::Storage::kF32
                                                           : testing::Storage::kBF16AsF32));
   }
+}
+
+TEST(ManifestTest, EveryDifferenceFromTheConfigIsListedForWhoAsks) {
+  const ModelSpec m = TinyModel("Moe");
+  std::vector<TensorSpec> specs = InfoOf(HfShapes(m)).tensors();
+  ManifestDifferences expected;
+  std::vector<TensorSpec> changed;
+  for (TensorSpec& tensor : specs) {
+    if (absl::StrContains(tensor.name, ".mlp.experts.1.")) {  // more than an error shows
+      expected.missing.push_back(tensor.name);
+      continue;
+    }
+    if (tensor.name == "model.norm.weight") {
+      tensor.shape = {9};
+      expected.shape.push_back("'model.norm.weight' [9], by the config [8]");
+    }
+    changed.push_back(tensor);
+  }
+  changed.push_back({"extra", {1}, DType::kBF16});
+  expected.unknown = {"extra"};
+  ASSERT_GT(expected.missing.size(), 5u);
+  const Manifest manifest(*RefitInfo::Create(changed));
+  ManifestDifferences found;
+  EXPECT_THAT(WeightMap::Build(FamilyOf(m), ConfigOf(m), {"tunix"}, {"", &manifest, &found}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("1 in the checkpoint")));
+  EXPECT_EQ(found.unknown, expected.unknown);
+  EXPECT_EQ(found.missing, expected.missing);
+  EXPECT_EQ(found.shape, expected.shape);
 }
 
 }  // namespace

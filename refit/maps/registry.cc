@@ -3,6 +3,7 @@
 
 #include "refit/maps/registry.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,14 @@ absl::StatusOr<const Family*> FamilyRegistry::Find(absl::string_view model_type)
   for (const auto& [type, family] : by_model_type_) known.push_back(type);
   return absl::NotFoundError(absl::StrCat("no family for model type '", model_type,
                                           "'; known: ", absl::StrJoin(known, ", ")));
+}
+
+std::vector<const Family*> FamilyRegistry::Families() const {
+  std::map<std::string, const Family*> by_name;
+  for (const auto& [type, family] : by_model_type_) by_name[family->name] = family;
+  std::vector<const Family*> families;
+  for (const auto& [name, family] : by_name) families.push_back(family);
+  return families;
 }
 
 }  // namespace weight_sync::refit

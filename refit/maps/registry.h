@@ -17,6 +17,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -33,6 +34,9 @@ class FamilyRegistry {
 
   // NotFound lists the model types that are known.
   absl::StatusOr<const Family*> Find(absl::string_view model_type) const;
+
+  // Each once, by name.
+  std::vector<const Family*> Families() const;
 
  private:
   std::map<std::string, const Family*, std::less<>> by_model_type_;

@@ -120,6 +120,12 @@ TEST(RegistryTest, HasEveryModelTypeOfTheLibrary) {
   EXPECT_EQ(name("gemma4_text"), "gemma4");
 }
 
+TEST(RegistryTest, ListsItsFamiliesOnceEach) {
+  std::vector<std::string> names;
+  for (const Family* family : AllFamilies().Families()) names.push_back(family->name);
+  EXPECT_THAT(names, ElementsAre("dense", "gemma4", "qwen3_moe", "qwen3_next"));
+}
+
 TEST(RegistryTest, UnknownModelTypeListsWhatExists) {
   EXPECT_THAT(
       AllFamilies().Find("mamba").status(),

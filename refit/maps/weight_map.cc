@@ -54,7 +54,11 @@ class WeightMapBuilder {
  public:
   WeightMapBuilder(const Family& family, const ModelConfig& config, const LayoutOptions& layout,
                    const MapOptions& options)
-      : family_(family), config_(config), layout_(layout), manifest_(options.manifest) {
+      : family_(family),
+        config_(config),
+        layout_(layout),
+        manifest_(options.manifest),
+        differences_(options.differences) {
     if (manifest_ != nullptr) {
       form_ = manifest_->Form(config);
     } else {
@@ -448,6 +452,7 @@ class WeightMapBuilder {
     }
     const std::string found = JoinDifferences({&unknown, &missing, &shape});
     if (found.empty()) return absl::OkStatus();
+    if (differences_ != nullptr) *differences_ = {unknown.all(), missing.all(), shape.all()};
     return absl::InvalidArgumentError(
         absl::StrCat("config and checkpoint disagree; tensors ", found));
   }
@@ -494,6 +499,7 @@ class WeightMapBuilder {
   const ModelConfig& config_;
   const LayoutOptions layout_;
   const Manifest* const manifest_;
+  ManifestDifferences* const differences_;
   CheckpointForm form_;
   std::string target_;
   size_t hf_column_ = 0;

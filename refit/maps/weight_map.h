@@ -35,12 +35,21 @@
 
 namespace weight_sync::refit {
 
+// How a checkpoint and a model's config disagree, each difference by name.
+struct ManifestDifferences {
+  std::vector<std::string> unknown;  // the checkpoint has it, and the map knows no such tensor
+  std::vector<std::string> missing;  // of the map, and the checkpoint lacks it
+  std::vector<std::string> shape;    // "'NAME' SHAPE, by the config SHAPE"
+};
+
 struct MapOptions {
   // The form that the engine takes: "hf", the published one, or "hf-fused", with stacked experts.
   // Empty: the manifest's, or "hf".
   std::string target;
   // Of the source checkpoint; borrowed during Build. Without it: what save_pretrained writes.
   const Manifest* manifest = nullptr;
+  // If set, gets all of the differences, of which the error shows the first few.
+  ManifestDifferences* differences = nullptr;
 };
 
 class WeightMap {

@@ -12,6 +12,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tools/common/human_numbers.h"
+#include "tools/common/progress_line.h"
 
 namespace weight_sync::demo {
 namespace {
@@ -33,6 +35,10 @@ double TransferRate(const SyncReport& sync) {
   if (sync.transfer_seconds <= 0) return 0;
   return static_cast<double>(sync.bytes) / sync.transfer_seconds;
 }
+
+using tools::HumanBytes;
+using tools::HumanRate;
+using tools::WithCommas;
 
 using Row = std::vector<std::string>;
 
@@ -61,32 +67,6 @@ Row RowOf(const StepReport& step, double memory_copy_rate) {
 
 }  // namespace
 
-std::string HumanBytes(int64_t bytes) {
-  const struct {
-    int64_t unit;
-    const char* name;
-  } kUnits[] = {{1'000'000'000, "GB"}, {1'000'000, "MB"}, {1000, "kB"}};
-  for (const auto& [unit, name] : kUnits) {
-    if (bytes >= unit) {
-      return absl::StrFormat("%.1f %s", static_cast<double>(bytes) / static_cast<double>(unit),
-                             name);
-    }
-  }
-  return absl::StrCat(bytes, " bytes");
-}
-
-std::string WithCommas(int64_t number) {
-  std::string text = absl::StrCat(number);
-  for (int64_t at = static_cast<int64_t>(text.size()) - 3; at > 0; at -= 3) {
-    text.insert(static_cast<size_t>(at), ",");
-  }
-  return text;
-}
-
-std::string HumanRate(double bytes_per_second) {
-  return absl::StrFormat("%.2f", bytes_per_second / 1e9);
-}
-
 void Display::Print(absl::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);  // a log is read while it grows
@@ -103,14 +83,9 @@ void Display::Fact(absl::string_view label, absl::string_view text) {
 
 void Display::Show(const Progress& progress) {
   if (!live()) return;
-  std::string bar;
-  if (progress.of > 0) {
-    constexpr int64_t kWidth = 30;
-    const size_t full = static_cast<size_t>(kWidth * progress.done / progress.of);
-    bar = absl::StrFormat("  [%s%s] %3d %%", std::string(full, '='),
-                          std::string(kWidth - full, ' '), 100 * progress.done / progress.of);
-  }
-  Print(absl::StrFormat("%sstep %-3d  %-12s%s", kClearLine, progress.step, progress.phase, bar));
+  constexpr int kWidth = 30;
+  Print(absl::StrFormat("%sstep %-3d  %-12s  %s", kClearLine, progress.step, progress.phase,
+                        tools::ProgressBar(progress.done, progress.of, kWidth)));
   progress_shown_ = true;
 }
 

@@ -41,13 +41,6 @@ class Display {
   bool progress_shown_ = false;
 };
 
-// "299.9 MB".
-std::string HumanBytes(int64_t bytes);
-// "1,234,567".
-std::string WithCommas(int64_t number);
-// Bytes a second as GB/s: "3.14".
-std::string HumanRate(double bytes_per_second);
-
 }  // namespace weight_sync::demo
 
 #endif  // WEIGHT_SYNC_TOOLS_DEMO_DISPLAY_H_

@@ -4,11 +4,7 @@
 // The demo: a trainer process syncs a checkpoint into an engine process, version after version, and
 // proves after each that the engine holds exactly the trainer's weights.
 
-#include <unistd.h>
-
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -17,6 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "fakes/engine_process.h"
+#include "tools/common/callers_directory.h"
+#include "tools/common/progress_line.h"
 #include "tools/demo/demo_options.h"
 #include "tools/demo/display.h"
 #include "tools/demo/supervisor.h"
@@ -24,18 +22,6 @@
 
 namespace weight_sync::demo {
 namespace {
-
-// `bazel run` starts the demo elsewhere and says where the caller stood.
-std::string FromCallersDirectory(const std::string& path) {
-  const char* directory = std::getenv("BUILD_WORKING_DIRECTORY");
-  if (path.empty() || directory == nullptr) return path;
-  return (std::filesystem::path(directory) / path).string();
-}
-
-bool OnTerminal() {
-  const char* kind = std::getenv("TERM");
-  return ::isatty(STDOUT_FILENO) == 1 && kind != nullptr && std::string(kind) != "dumb";
-}
 
 int Main(int argc, char** argv) {
   DemoOptions options;
@@ -93,15 +79,15 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? kExitOk : kExitUsage;
   }
-  options.checkpoint = FromCallersDirectory(options.checkpoint);
+  options.checkpoint = tools::FromCallersDirectory(options.checkpoint);
   if (!injection.empty()) options.injection = injections.at(injection);
   options.timeout = absl::Seconds(timeout_seconds);
   options.wire_digest = !no_wire_digest;
   options.read_guard = !no_read_guard;
 
-  Display display(json           ? Display::Mode::kSilent
-                  : OnTerminal() ? Display::Mode::kTerminal
-                                 : Display::Mode::kLog);
+  Display display(json                        ? Display::Mode::kSilent
+                  : tools::OnTerminal(stdout) ? Display::Mode::kTerminal
+                                              : Display::Mode::kLog);
   display.Line("A trainer process syncs its weights into an engine process, step after step.");
   display.Line("");
   const DemoResult result = RunDemo(options, display);

@@ -32,9 +32,10 @@
 #include "fakes/child_process.h"
 #include "fakes/engine_process.h"
 #include "refit/checkpoint/checkpoint.h"
+#include "tools/common/human_numbers.h"
+#include "tools/common/temporary_directory.h"
 #include "tools/demo/demo_checkpoint.h"
 #include "tools/demo/injection.h"
-#include "tools/demo/temporary_directory.h"
 #include "tools/demo/trainer.h"
 #include "weight_sync/engines/native/native_generation.h"
 #include "weight_sync/wire/rpc.h"
@@ -94,10 +95,12 @@ std::vector<std::string> SharedMemoryOf(const std::vector<pid_t>& pids) {
   return found;
 }
 
-std::string TemporaryParent() {
-  const char* parent = std::getenv("TMPDIR");
-  return parent != nullptr && *parent != '\0' ? parent : "/tmp";
-}
+using tools::HumanBytes;
+using tools::HumanRate;
+using tools::TemporaryDirectory;
+using tools::WithCommas;
+
+constexpr char kPrefix[] = "weight_sync_demo";
 
 class Supervisor {
  public:
@@ -129,7 +132,7 @@ class Supervisor {
 
  private:
   absl::Status Prepare() {
-    WS_ASSIGN_OR_RETURN(TemporaryDirectory run, TemporaryDirectory::Create("/tmp"));
+    WS_ASSIGN_OR_RETURN(TemporaryDirectory run, TemporaryDirectory::Create("/tmp", kPrefix));
     run_directory_.emplace(std::move(run));  // a unix socket's path is short
     endpoint_ = absl::StrCat(run_directory_->path(), "/engine.sock");
     WS_RETURN_IF_ERROR(CheckOptions(SynchronizerOptionsOf(options_, endpoint_)));
@@ -150,7 +153,8 @@ class Supervisor {
   }
 
   absl::Status Make() {
-    WS_ASSIGN_OR_RETURN(TemporaryDirectory made, TemporaryDirectory::Create(TemporaryParent()));
+    WS_ASSIGN_OR_RETURN(TemporaryDirectory made,
+                        TemporaryDirectory::Create(tools::TemporaryParent(), kPrefix));
     checkpoint_directory_.emplace(std::move(made));
     display_.Fact("checkpoint",
                   absl::StrCat("made for this run: ", kMadeCheckpoint, ", seed ", options_.seed));

@@ -1,22 +1,22 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "tools/common/page.h"
 #include "tools/weight_sync/doctor/report.h"
 
 namespace weight_sync::doctor {
 namespace {
+
+using tools::Page;
 
 std::string Size(int64_t bytes) {
   if (bytes < 0) return "unlimited";
@@ -31,40 +31,10 @@ std::string Size(int64_t bytes) {
 
 std::string Count(int64_t count) { return count < 0 ? "unlimited" : absl::StrCat(count); }
 
-constexpr size_t kColumns = 100;
-constexpr size_t kTextColumn = 16;
-
-class Page {
- public:
-  void Title(absl::string_view title) {
-    absl::StrAppend(&text_, text_.empty() ? "" : "\n", title, "\n");
-  }
-  // Never broken.
-  void Line(absl::string_view label, absl::string_view text) {
-    absl::StrAppendFormat(&text_, "  %-13s %s\n", label, absl::StripTrailingAsciiWhitespace(text));
-  }
-  // Goes on under its text's first column where it is too long for a line.
-  void Fact(absl::string_view label, absl::string_view text) {
-    std::string line;
-    for (const absl::string_view word : absl::StrSplit(text, ' ')) {
-      if (!line.empty() && kTextColumn + line.size() + 1 + word.size() > kColumns) {
-        Line(label, line);
-        label = "";
-        line.clear();
-      }
-      absl::StrAppend(&line, line.empty() ? "" : " ", word);
-    }
-    Line(label, line);
-  }
-  // What is well, or the error in its place.
-  void Fact(absl::string_view label, const std::string& error, absl::string_view text) {
-    Fact(label, error.empty() ? text : error);
-  }
-  std::string text() const { return text_; }
-
- private:
-  std::string text_;
-};
+// What is well, or the error in its place.
+absl::string_view OrError(const std::string& error, absl::string_view text) {
+  return error.empty() ? text : error;
+}
 
 void Build(Page& page, const Toolchain& toolchain) {
   page.Title("Build");
@@ -100,8 +70,9 @@ void Machine(Page& page, const Findings& findings) {
   const SharedMemory& memory = findings.shared_memory;
   page.Fact("/dev/shm",
             absl::StrCat(Size(memory.size_bytes), ", ", Size(memory.free_bytes), " free"));
-  page.Fact("ring", memory.error,
-            absl::StrCat(Size(memory.ring_bytes), " an engine by default: could be allocated"));
+  page.Fact("ring",
+            OrError(memory.error, absl::StrCat(Size(memory.ring_bytes),
+                                               " an engine by default: could be allocated")));
   page.Fact("segments",
             memory.leftovers == 0
                 ? absl::StrCat(memory.segments, " in use, none left behind")
@@ -109,19 +80,22 @@ void Machine(Page& page, const Findings& findings) {
                                " left behind by dead processes (", Size(memory.leftover_bytes),
                                "); the next trainer or engine that starts removes them"));
   const Endpoints& endpoints = findings.endpoints;
-  page.Fact(
-      "endpoints", endpoints.error,
-      absl::StrCat(endpoints.folder, endpoints.existed ? absl::StrCat(", mode ", endpoints.mode)
-                                                       : ", made when needed"));
+  page.Fact("endpoints",
+            OrError(endpoints.error,
+                    absl::StrCat(endpoints.folder, endpoints.existed
+                                                       ? absl::StrCat(", mode ", endpoints.mode)
+                                                       : ", made when needed")));
   const Processes& processes = findings.processes;
-  page.Fact("processes", processes.error,
-            absl::StrCat("can be watched by pidfd; ", processes.pid_namespace, ", ptrace scope ",
-                         processes.ptrace_scope < 0 ? "none" : absl::StrCat(processes.ptrace_scope),
-                         ", Linux ", processes.kernel));
+  page.Fact("processes",
+            OrError(processes.error,
+                    absl::StrCat(
+                        "can be watched by pidfd; ", processes.pid_namespace, ", ptrace scope ",
+                        processes.ptrace_scope < 0 ? "none" : absl::StrCat(processes.ptrace_scope),
+                        ", Linux ", processes.kernel)));
   page.Fact("limits", absl::StrCat("locked memory ", Size(processes.memlock_bytes), ", open files ",
                                    Count(processes.open_files), ", file size ",
                                    Size(processes.file_size_bytes)));
-  page.Fact("loopback", findings.loopback.error, "a port of 127.0.0.1 can be served");
+  page.Fact("loopback", OrError(findings.loopback.error, "a port of 127.0.0.1 can be served"));
 }
 
 void EngineList(Page& page, const Engines& engines) {

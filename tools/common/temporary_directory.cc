@@ -1,7 +1,7 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tools/demo/temporary_directory.h"
+#include "tools/common/temporary_directory.h"
 
 #include <cerrno>
 #include <cstdlib>
@@ -11,10 +11,16 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace weight_sync::demo {
+namespace weight_sync::tools {
 
-absl::StatusOr<TemporaryDirectory> TemporaryDirectory::Create(const std::string& parent) {
-  std::string path = absl::StrCat(parent, "/weight_sync_demo.XXXXXX");
+std::string TemporaryParent() {
+  const char* parent = std::getenv("TMPDIR");
+  return parent != nullptr && *parent != '\0' ? parent : "/tmp";
+}
+
+absl::StatusOr<TemporaryDirectory> TemporaryDirectory::Create(const std::string& parent,
+                                                              absl::string_view prefix) {
+  std::string path = absl::StrCat(parent, "/", prefix, ".XXXXXX");
   if (::mkdtemp(path.data()) == nullptr) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot make a directory in ", parent));
   }
@@ -27,4 +33,4 @@ TemporaryDirectory::~TemporaryDirectory() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-}  // namespace weight_sync::demo
+}  // namespace weight_sync::tools
