@@ -92,10 +92,10 @@ void Tell(const Family& family, const WeightMap& map, LayoutDetails& details) {
   }
 }
 
-// Every layout of the family, and the scanned form of the one that has it.
+// Every layout there is, and the scanned form of the one that has it.
 std::vector<LayoutOptions> LayoutsOf(const SourceModel& model) {
   std::vector<LayoutOptions> layouts;
-  for (const std::string& name : model.model.family->layouts) {
+  for (const std::string& name : tools::KnownLayouts()) {
     layouts.push_back(tools::LayoutOf({name}, model.model.config));
     if (name == model.model.family->scanned_layout) {
       layouts.push_back(tools::LayoutOf({name, /*scanned=*/true}, model.model.config));

@@ -91,7 +91,7 @@ struct Inspection {
   bool shared_kv_written = false;      // so are K and V of layers that use an earlier layer's
   bool language_model_prefix = false;  // model.language_model.* instead of model.*
   Unmatched unmatched;
-  std::vector<LayoutVerdict> layouts;  // empty where something is unmatched
+  std::vector<LayoutVerdict> layouts;  // all that there are; none where something is unmatched
   LayoutDetails details;  // of the layout that was asked for, or of the files' own form
 };
 

@@ -107,8 +107,7 @@ void PassingThrough(Page& page, const LayoutDetails& details) {
                                     pattern));
     }
   };
-  list("passes through",
-       "parts that no trainer holds; a refit takes them from these files:", parts);
+  list("from files", "parts that no trainer holds; a refit takes them from these files:", parts);
   list("not held",
        "of the model and not of this layout: a refit takes them from these files as they are, "
        "whatever was trained:",
