@@ -27,21 +27,19 @@
 #include "nlohmann/json.hpp"
 #include "refit/checkpoint/checkpoint.h"
 #include "refit/checkpoint/pending_checkpoint.h"
-#include "refit/device/device.h"
-#include "refit/layout/box.h"
 #include "refit/maps/load_checkpoint.h"
 #include "refit/maps/manifest.h"
 #include "refit/maps/map_source.h"
 #include "refit/maps/weight_map.h"
-#include "refit/packing/bucket.h"
 #include "refit/read_guard.h"
-#include "refit/refit_source.h"
 #include "refit/tensor/dtype.h"
-#include "refit/tensor/shape.h"
+#include "refit/tensor/tensor_view.h"
+#include "tools/weight_sync/common/fill_buckets.h"
 #include "tools/weight_sync/common/scratch_tensors.h"
 #include "tools/weight_sync/common/source_model.h"
 #include "tools/weight_sync/common/trainer_specs.h"
 #include "tools/weight_sync/convert/output_directory.h"
+#include "tools/weight_sync/convert/row_buckets.h"
 #include "tools/weight_sync/convert/saved_names.h"
 
 namespace weight_sync::convert {
@@ -166,42 +164,12 @@ class Converter {
     const refit::StepGate gate;
     WS_ASSIGN_OR_RETURN(const std::unique_ptr<MapSource> source,
                         MapSource::Create(map, arrays, Source(), &gate));
-    // Runs of rows, small enough that progress is seen.
     constexpr int64_t kRunBytes = int64_t{32} << 20;
-    std::vector<refit::Bucket> buckets;
-    std::vector<std::byte*> places;
-    int64_t all = 0;
-    for (int t = 0; t < map.hf().size(); ++t) {
-      const MutableTensorView* const target = targets[static_cast<size_t>(t)];
-      if (target == nullptr || target->num_bytes() == 0) continue;
-      const TensorSpec& spec = map.hf()[t];
-      refit::Box box = refit::Box::Whole(refit::StorageShape(spec.dtype, spec.shape));
-      const int64_t rows = box.rank == 0 ? 1 : box.size[0];
-      const int64_t row_bytes = target->num_bytes() / rows;
-      const int64_t run = std::max<int64_t>(1, kRunBytes / row_bytes);
-      for (int64_t begin = 0; begin < rows; begin += run) {
-        const int64_t bytes = std::min(run, rows - begin) * row_bytes;
-        if (box.rank > 0) {
-          box.begin[0] = begin;
-          box.size[0] = std::min(run, rows - begin);
-        }
-        buckets.push_back({{{t, box, /*dst=*/0, bytes}}, bytes});
-        places.push_back(target->data() + begin * row_bytes);
-      }
-      all += target->num_bytes();
-    }
-    WS_ASSIGN_OR_RETURN(const std::unique_ptr<refit::Program> program, source->Compile(buckets));
-    WS_RETURN_IF_ERROR(program->Begin(1).status());
-    refit::Stream stream = refit::Stream::Host();
+    const RowBuckets rows = MakeRowBuckets(map.hf(), targets, kRunBytes);
     int64_t done = 0;
-    for (size_t b = 0; b < buckets.size(); ++b) {
-      WS_RETURN_IF_ERROR(program
-                             ->Fill(static_cast<int>(b),
-                                    {places[b], buckets[b].bytes, refit::Device::Host()}, stream)
-                             .status());
-      progress_.Show("refitting", done += buckets[b].bytes, all);
-    }
-    return absl::OkStatus();
+    return tools::FillBuckets(
+        *source, rows.buckets, [&](size_t b) { return rows.places[b]; },
+        [&](size_t b) { progress_.Show("refitting", done += rows.buckets[b].bytes, rows.bytes); });
   }
 
   // Makes the files of OUT, whose tensors `fill` writes.

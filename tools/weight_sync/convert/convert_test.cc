@@ -154,7 +154,7 @@ TEST(ConvertTest, WhatNoTrainerHoldsNeedsTheCheckpointThatHasIt) {
   tools::WriteTensors(TunixTree(biases, HfTensors(biases)), without);
   const std::string command =
       absl::StrCat(without, " --from tunix --to hf --config ", config, " --out ", out);
-  EXPECT_THAT(Error(command), AllOf(HasSubstr("8 that this layout does not hold"),
+  EXPECT_THAT(Error(command), AllOf(HasSubstr("8 HF tensors that this layout does not hold"),
                                     HasSubstr("q_proj.bias"), HasSubstr("--manifest-from")));
   EXPECT_THAT(NamesIn(out), IsEmpty());
   EXPECT_EQ(RunForJson(0, absl::StrCat("convert ", command, " --manifest-from ",

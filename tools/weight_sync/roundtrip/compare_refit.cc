@@ -12,14 +12,13 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "refit/device/device.h"
 #include "refit/layout/box.h"
 #include "refit/maps/map_source.h"
 #include "refit/packing/packer.h"
 #include "refit/read_guard.h"
-#include "refit/refit_source.h"
 #include "refit/tensor/dtype.h"
 #include "refit/tensor/shape.h"
+#include "tools/weight_sync/common/fill_buckets.h"
 
 namespace weight_sync::roundtrip {
 namespace {
@@ -55,18 +54,10 @@ absl::StatusOr<std::vector<std::string>> CompareRefit(
                       refit::MapSource::Create(map, arrays, &checkpoint, &gate));
   const refit::RefitInfo& info = source->info();
   WS_ASSIGN_OR_RETURN(const std::vector<refit::Bucket> buckets, refit::Pack(info, kGeometry));
-  WS_ASSIGN_OR_RETURN(const std::unique_ptr<refit::Program> program, source->Compile(buckets));
 
   std::vector<bool> differs(static_cast<size_t>(info.size()));
   std::vector<std::byte> slot(static_cast<size_t>(kGeometry.bucket_bytes));
-  refit::Stream stream = refit::Stream::Host();
-  WS_RETURN_IF_ERROR(program->Begin(1).status());
-  for (size_t b = 0; b < buckets.size(); ++b) {
-    WS_RETURN_IF_ERROR(program
-                           ->Fill(static_cast<int>(b),
-                                  {slot.data(), kGeometry.bucket_bytes, refit::Device::Host()},
-                                  stream)
-                           .status());
+  const auto compare = [&](size_t b) {
     int64_t bytes = 0;
     for (const refit::Piece& piece : buckets[b].pieces) {
       const size_t t = static_cast<size_t>(piece.tensor);
@@ -77,7 +68,9 @@ absl::StatusOr<std::vector<std::string>> CompareRefit(
       bytes += piece.bytes;
     }
     if (compared) compared(bytes);
-  }
+  };
+  WS_RETURN_IF_ERROR(
+      tools::FillBuckets(*source, buckets, [&](size_t) { return slot.data(); }, compare));
   std::vector<std::string> names;
   for (int t = 0; t < info.size(); ++t) {
     if (differs[static_cast<size_t>(t)]) names.push_back(info[t].name);
