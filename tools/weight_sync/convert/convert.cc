@@ -96,6 +96,7 @@ class Converter {
       return absl::InvalidArgumentError(
           absl::StrCat("'", options_.in, "' has its experts stacked: that is --from hf-fused"));
     }
+    WS_ASSIGN_OR_RETURN(out_, OutputDirectory::Create(options_.out));
     WS_RETURN_IF_ERROR(to_hf() ? ToHf() : from_hf() ? HfToTrainer() : TrainerToTrainer());
     result_.seconds = absl::ToDoubleSeconds(absl::Now() - start);
     return std::move(result_);
@@ -176,27 +177,25 @@ class Converter {
   template <typename Fill>
   absl::Status WriteOut(absl::Span<const TensorSpec> specs,
                         const std::map<std::string, std::string>& metadata, Fill fill) {
-    WS_ASSIGN_OR_RETURN(const std::unique_ptr<OutputDirectory> out,
-                        OutputDirectory::Create(options_.out));
     for (const TensorSpec& spec : specs) result_.bytes += spec.bytes();
     result_.tensors = static_cast<int64_t>(specs.size());
     WS_RETURN_IF_ERROR(tools::CheckSpace(options_.out, result_.bytes, "the result",
                                          "name a folder on another disk with --out"));
     WS_ASSIGN_OR_RETURN(refit::PendingCheckpoint pending,
-                        refit::PendingCheckpoint::Create(out->staging(), specs,
+                        refit::PendingCheckpoint::Create(out_->staging(), specs,
                                                          options_.max_shard_bytes, metadata));
     result_.files = pending.num_files();
     WS_RETURN_IF_ERROR(fill(pending.tensors()));
     progress_.Show("to disk", 1, 1);
     WS_RETURN_IF_ERROR(pending.Publish());
-    const std::string copy = absl::StrCat(out->staging(), "/config.json");
+    const std::string copy = absl::StrCat(out_->staging(), "/config.json");
     std::error_code error;
     std::filesystem::copy_file(model_.config_path, copy, error);
     if (error) {
       return absl::ErrnoToStatus(
           error.value(), absl::StrCat("cannot copy '", model_.config_path, "' to '", copy, "'"));
     }
-    return out->Publish();
+    return out_->Publish();
   }
 
   absl::Status ToHf() {
@@ -217,8 +216,9 @@ class Converter {
                     });
   }
 
-  // Loads `checkpoint`, of the HF side of `map`, into OUT.
-  absl::Status Load(const WeightMap& map, const Checkpoint& checkpoint) {
+  // Loads `checkpoint`, of the HF side of `map`, into OUT, once `make` has made it.
+  template <typename Make>
+  absl::Status Load(const WeightMap& map, const Checkpoint& checkpoint, Make make) {
     WS_ASSIGN_OR_RETURN(const std::vector<TensorSpec> specs,
                         tools::TrainerSpecs(map, model_.config.dtype, options_.float32_masters));
     int64_t all = 0, done = 0;
@@ -227,6 +227,7 @@ class Converter {
       if (!map.trainer()[i].sent) result_.zeros.push_back(specs[i].name);
     }
     return WriteOut(specs, {}, [&](const std::vector<MutableTensorView>& tensors) {
+      WS_RETURN_IF_ERROR(make());
       return refit::LoadCheckpoint(
           map, checkpoint, tools::ArraysOf(specs, tensors),
           [&](int64_t bytes) { progress_.Show("loading", done += bytes, all); });
@@ -238,7 +239,7 @@ class Converter {
     for (int t = 0; t < map.hf().size(); ++t) {
       if (map.passes_through(t)) result_.left_out.push_back(map.hf()[t].name);
     }
-    return Load(map, in_);
+    return Load(map, in_, [] { return absl::OkStatus(); });
   }
 
   // As `map` takes them in from its trainer, and with masters' values not rounded on the way.
@@ -258,31 +259,30 @@ class Converter {
     const std::string target = manifest_.has_value() ? manifest_->TargetLayout() : "hf";
     WS_ASSIGN_OR_RETURN(const WeightMap held, Build(from_, target, manifest()));
     WS_ASSIGN_OR_RETURN(const Manifest between, BetweenTrainers(held));
-    WS_ASSIGN_OR_RETURN(const WeightMap refit, Build(from_, target, &between));
-    WS_ASSIGN_OR_RETURN(const WeightMap load, Build(to_, target, &between));
+    WS_ASSIGN_OR_RETURN(const WeightMap from_map, Build(from_, target, &between));
+    WS_ASSIGN_OR_RETURN(const WeightMap to_map, Build(to_, target, &between));
 
     std::vector<TensorSpec> specs;
-    for (int t = 0; t < refit.hf().size(); ++t) {
-      const bool passed = refit.passes_through(t), wanted = !load.passes_through(t);
-      if (!passed) specs.push_back(refit.hf()[t]);
+    for (int t = 0; t < from_map.hf().size(); ++t) {
+      const bool passed = from_map.passes_through(t), wanted = !to_map.passes_through(t);
+      if (!passed) specs.push_back(from_map.hf()[t]);
       if (passed && wanted) ++result_.passed_through;
-      if (!passed && !wanted) result_.left_out.push_back(refit.hf()[t].name);
+      if (!passed && !wanted) result_.left_out.push_back(from_map.hf()[t].name);
     }
     WS_ASSIGN_OR_RETURN(const tools::ScratchTensors scratch,
                         tools::ScratchTensors::Create(options_.scratch, specs));
     std::vector<const MutableTensorView*> targets;
     std::vector<refit::NamedTensor> tensors;
     size_t next = 0;
-    for (int t = 0; t < refit.hf().size(); ++t) {
-      const std::string& name = refit.hf()[t].name;
-      const bool passed = refit.passes_through(t);
+    for (int t = 0; t < from_map.hf().size(); ++t) {
+      const std::string& name = from_map.hf()[t].name;
+      const bool passed = from_map.passes_through(t);
       targets.push_back(passed ? nullptr : &scratch.tensors()[next]);
       tensors.push_back({name, passed ? Source()->Find(name)->tensor : scratch.tensors()[next]});
       if (!passed) ++next;
     }
-    WS_RETURN_IF_ERROR(Refit(refit, targets));
     WS_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::OfTensors(std::move(tensors)));
-    return Load(load, checkpoint);
+    return Load(to_map, checkpoint, [&] { return Refit(from_map, targets); });
   }
 
   const Options& options_;
@@ -293,6 +293,7 @@ class Converter {
   const refit::LayoutOptions to_;
   tools::ProgressLine& progress_;
   std::optional<Manifest> manifest_;
+  std::unique_ptr<OutputDirectory> out_;
   Result result_;
 };
 

@@ -184,8 +184,8 @@ void AddConvertCommand(CLI::App& app, int* exit_status) {
                    "trainer's. Default: $TMPDIR or /tmp")
       ->option_text("DIR");
   command->add_flag("--json", arguments->json,
-                    "Prints one JSON object and nothing else: {\"format\": 1, \"ok\": true, "
-                    "\"left_out\": [NAMES], \"zeros\": [NAMES], and counts and bytes}");
+                    "Prints one JSON object and nothing else; its shape is described in "
+                    "tools/weight_sync/convert/convert_command.h");
   command->footer(
       "Float32 of a trainer becomes what the manifest or config.json says, rounded to nearest "
       "even; "

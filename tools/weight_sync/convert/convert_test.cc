@@ -229,6 +229,38 @@ TEST(ConvertTest, AFullDiskLeavesNothing) {
   EXPECT_THAT(NamesIn(parent), IsEmpty());
 }
 
+// The members are a promise: programs read them.
+TEST(ConvertTest, JsonHasTheDocumentedForm) {
+  const ModelSpec model = TinyModel("Qwen3Biases");
+  const std::string checkpoint = FolderOf(model), out = NewFolder();
+  json report =
+      RunForJson(0, absl::StrCat("convert ", checkpoint, " --from hf --to tunix --config ",
+                                 checkpoint, " --out ", out));
+  EXPECT_GT(report["seconds"], 0);
+  report["seconds"] = 0;
+  json left_out = json::array();
+  for (const char* layer : {"0", "1"}) {
+    for (const char* name : {"k_proj", "o_proj", "q_proj", "v_proj"}) {
+      left_out.push_back(absl::StrCat("model.layers.", layer, ".self_attn.", name, ".bias"));
+    }
+  }
+  EXPECT_EQ(report, (json{{"format", 1},
+                          {"ok", true},
+                          {"in", checkpoint},
+                          {"from", "hf"},
+                          {"out", out},
+                          {"to", "tunix"},
+                          {"tensors", model.tensors - 8},
+                          {"bytes", 2 * (model.elements - 2 * 32)},
+                          {"files", 1},
+                          {"rounded", 0},
+                          {"passed_through", 0},
+                          {"left_out", left_out},
+                          {"zeros", json::array()},
+                          {"parts_left_away", json::array()},
+                          {"seconds", 0}}));
+}
+
 TEST(ConvertTest, TellsAPersonWhatWasLeftOut) {
   const std::string checkpoint = FolderOf(TinyModel("NextMtp")), out = NewFolder();
   EXPECT_THAT(RunCommand(absl::StrCat("convert ", checkpoint, " --from hf --to maxtext --config ",

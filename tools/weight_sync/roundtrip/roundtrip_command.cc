@@ -146,8 +146,8 @@ void AddRoundtripCommand(CLI::App& app, int* exit_status) {
                    "is gone when this ends, however it ends. Default: $TMPDIR or /tmp")
       ->option_text("DIR");
   command->add_flag("--json", arguments->json,
-                    "Prints one JSON object and nothing else: {\"format\": 1, \"ok\": true, "
-                    "\"differ\": [NAMES], and counts, bytes and seconds}");
+                    "Prints one JSON object and nothing else; its shape is described in "
+                    "tools/weight_sync/roundtrip/roundtrip_command.h");
   command->footer(
       "Exit status: 0 every byte came back; 1 tensors differ (they are named), the layout is "
       "refused, or the checkpoint cannot be loaded; 2 wrong usage.");

@@ -65,6 +65,32 @@ TEST(RoundtripTest, EveryFamilyComesBackFromEveryLayoutItHas) {
   }
 }
 
+// The members are a promise: programs read them.
+TEST(RoundtripTest, JsonHasTheDocumentedForm) {
+  const ModelSpec model = TinyModel("Qwen3Tied");
+  const std::string folder = FolderOf(model), scratch = NewFolder();
+  json report = RunForJson(0, absl::StrCat("roundtrip ", folder, " --layout maxtext:scanned",
+                                           " --master-dtype float32 --scratch ", scratch));
+  EXPECT_GT(report["load_seconds"], 0);
+  EXPECT_GT(report["refit_seconds"], 0);
+  report["load_seconds"] = report["refit_seconds"] = 0;
+  EXPECT_EQ(report, (json{{"format", 1},
+                          {"ok", true},
+                          {"checkpoint", folder},
+                          {"layout", "maxtext:scanned,axis=1,period=1"},
+                          {"float32_masters", true},
+                          {"tensors", model.tensors},
+                          {"bytes", 2 * model.elements},
+                          {"passed_through", 0},
+                          {"trainer_tensors", 13},
+                          {"trainer_bytes", 4 * model.elements},
+                          {"load_seconds", 0},
+                          {"refit_seconds", 0},
+                          {"scratch", scratch},
+                          {"scratch_in_memory", false},
+                          {"differ", json::array()}}));
+}
+
 TEST(RoundtripTest, SaysWhatPassesThrough) {
   const std::string folder = FolderOf(TinyModel("NextMtp"));
   EXPECT_EQ(
