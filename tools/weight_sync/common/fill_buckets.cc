@@ -18,9 +18,9 @@ absl::Status FillBuckets(refit::RefitSource& source, absl::Span<const refit::Buc
                          absl::FunctionRef<std::byte*(size_t bucket)> place,
                          absl::FunctionRef<void(size_t bucket)> filled) {
   WS_ASSIGN_OR_RETURN(const std::unique_ptr<refit::Program> program, source.Compile(buckets));
-  // Nobody else is there to be waited for.
-  const base::CancelScope scope(base::Deadline::After(absl::Minutes(1)));
-  WS_ASSIGN_OR_RETURN(const refit::ReadGuard guard, program->Begin(1, scope));
+  // Nobody outside of this process is waited for, and models may be large.
+  const base::CancelScope scope(base::Deadline::After(absl::Hours(24)));
+  WS_ASSIGN_OR_RETURN(const refit::ReadGuard guard, program->Begin(kFilledVersion, scope));
   refit::Stream stream = refit::Stream::Host();
   for (size_t b = 0; b < buckets.size(); ++b) {
     WS_RETURN_IF_ERROR(

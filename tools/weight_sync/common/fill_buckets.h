@@ -16,8 +16,12 @@
 #include "absl/types/span.h"
 #include "refit/packing/bucket.h"
 #include "refit/refit_source.h"
+#include "refit/version.h"
 
 namespace weight_sync::tools {
+
+// What FillBuckets() syncs: the version that bound arrays must hold.
+inline constexpr refit::Version kFilledVersion = 1;
 
 // `place` says where a bucket's bytes go, `filled` is told when they are there. The source's arrays
 // change meanwhile: Aborted.

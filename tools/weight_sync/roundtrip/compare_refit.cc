@@ -19,6 +19,7 @@
 #include "refit/tensor/dtype.h"
 #include "refit/tensor/shape.h"
 #include "tools/weight_sync/common/fill_buckets.h"
+#include "tools/weight_sync/roundtrip/simulated_ranks.h"
 
 namespace weight_sync::roundtrip {
 namespace {
@@ -38,7 +39,8 @@ int64_t PlaceOf(const refit::Box& box, const refit::TensorSpec& tensor) {
 
 absl::StatusOr<std::vector<std::string>> CompareRefit(
     const refit::WeightMap& map, absl::Span<const refit::TrainerArray> arrays,
-    const refit::Checkpoint& checkpoint, const std::function<void(int64_t bytes)>& compared) {
+    const refit::Checkpoint& checkpoint, const std::function<void(int64_t bytes)>& compared,
+    const refit::Mesh* mesh) {
   std::vector<const std::byte*> expected;
   for (const refit::TensorSpec& tensor : map.hf().tensors()) {
     const refit::NamedTensor* const held = checkpoint.Find(tensor.name);
@@ -49,10 +51,7 @@ absl::StatusOr<std::vector<std::string>> CompareRefit(
     }
     expected.push_back(held->tensor.data());
   }
-  const refit::StepGate gate;
-  WS_ASSIGN_OR_RETURN(const std::unique_ptr<refit::MapSource> source,
-                      refit::MapSource::Create(map, arrays, &checkpoint, &gate));
-  const refit::RefitInfo& info = source->info();
+  const refit::RefitInfo& info = map.hf();
   WS_ASSIGN_OR_RETURN(const std::vector<refit::Bucket> buckets, refit::Pack(info, kGeometry));
 
   std::vector<bool> differs(static_cast<size_t>(info.size()));
@@ -69,8 +68,16 @@ absl::StatusOr<std::vector<std::string>> CompareRefit(
     }
     if (compared) compared(bytes);
   };
-  WS_RETURN_IF_ERROR(
-      tools::FillBuckets(*source, buckets, [&](size_t) { return slot.data(); }, compare));
+  const auto place = [&](size_t) { return slot.data(); };
+  if (mesh != nullptr) {
+    WS_RETURN_IF_ERROR(
+        FillBucketsFromShards(map, arrays, checkpoint, *mesh, buckets, place, compare));
+  } else {
+    const refit::StepGate gate;
+    WS_ASSIGN_OR_RETURN(const std::unique_ptr<refit::MapSource> source,
+                        refit::MapSource::Create(map, arrays, &checkpoint, &gate));
+    WS_RETURN_IF_ERROR(tools::FillBuckets(*source, buckets, place, compare));
+  }
   std::vector<std::string> names;
   for (int t = 0; t < info.size(); ++t) {
     if (differs[static_cast<size_t>(t)]) names.push_back(info[t].name);

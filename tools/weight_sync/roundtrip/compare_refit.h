@@ -20,14 +20,17 @@
 #include "refit/checkpoint/checkpoint.h"
 #include "refit/maps/trainer_arrays.h"
 #include "refit/maps/weight_map.h"
+#include "refit/sharding/mesh.h"
 
 namespace weight_sync::roundtrip {
 
 // `map` by the manifest of `checkpoint`. `compared`, if set, is called with the bytes of each bucket.
-// Errors are those of MapSource.
+// With a mesh the arrays are held by simulated ranks (simulated_ranks.h). Errors are those of the
+// source.
 absl::StatusOr<std::vector<std::string>> CompareRefit(
     const refit::WeightMap& map, absl::Span<const refit::TrainerArray> arrays,
-    const refit::Checkpoint& checkpoint, const std::function<void(int64_t bytes)>& compared);
+    const refit::Checkpoint& checkpoint, const std::function<void(int64_t bytes)>& compared,
+    const refit::Mesh* mesh = nullptr);
 
 }  // namespace weight_sync::roundtrip
 

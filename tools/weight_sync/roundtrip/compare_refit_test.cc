@@ -15,6 +15,7 @@
 #include "refit/maps/load_checkpoint.h"
 #include "refit/maps/tree_check.h"
 #include "refit/testing/model_spec.h"
+#include "tools/weight_sync/roundtrip/simulated_ranks.h"
 
 namespace weight_sync::roundtrip {
 namespace {
@@ -83,6 +84,39 @@ TEST_F(CompareRefitTest, EveryTensorOfTheCheckpointIsCompared) {
   const auto differ = CompareRefit(*map_, arrays_, model_->checkpoint(), {});
   ASSERT_THAT(differ, IsOk());
   EXPECT_EQ(differ->size(), model_->checkpoint().tensors().size());
+}
+
+TEST_F(CompareRefitTest, WhatRanksHoldComesBackAndOneBitNamesItsTensor) {
+  for (const char* text : {"dp=1", "dp=3", "dp=2,tp=2", "dp=3,tp=2", "replica=2,dp=2,tp=2"}) {
+    const auto mesh = ParseMesh(text);
+    ASSERT_THAT(mesh, IsOk());
+    int64_t compared = 0;
+    EXPECT_THAT(CompareRefit(
+                    *map_, arrays_, model_->checkpoint(), [&](int64_t bytes) { compared += bytes; },
+                    &*mesh),
+                IsOkAndHolds(IsEmpty()))
+        << text;
+    EXPECT_EQ(compared, model_->checkpoint().total_bytes());
+    Flip("final_norm.w", 7);
+    EXPECT_THAT(CompareRefit(*map_, arrays_, model_->checkpoint(), {}, &*mesh),
+                IsOkAndHolds(ElementsAre("model.norm.weight")));
+    Flip("final_norm.w", 7);
+  }
+}
+
+TEST_F(CompareRefitTest, ArraysThatRanksCannotHoldAreRefused) {
+  const auto mesh = ParseMesh("dp=2");
+  ASSERT_THAT(mesh, IsOk());
+  arrays_.pop_back();
+  EXPECT_THAT(CompareRefit(*map_, arrays_, model_->checkpoint(), {}, &*mesh),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("missing")));
+}
+
+TEST(ParseMeshTest, RefusesWhatIsNoMesh) {
+  for (const char* text :
+       {"", "dp", "dp=", "dp=x", "dp=0", "dp=2,", "=2", "dp=2,dp=2", "dp=65", "dp=8,tp=9"}) {
+    EXPECT_THAT(ParseMesh(text), StatusIs(absl::StatusCode::kInvalidArgument)) << text;
+  }
 }
 
 TEST_F(CompareRefitTest, AnotherCheckpointIsRefused) {

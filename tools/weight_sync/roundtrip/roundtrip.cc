@@ -48,10 +48,12 @@ absl::StatusOr<Result> Roundtrip(const tools::SourceModel& model, const Options&
   }
   done = 0;
   start = absl::Now();
-  WS_ASSIGN_OR_RETURN(result.differ,
-                      CompareRefit(map, readable, model.checkpoint, [&](int64_t bytes) {
-                        progress.Show("refitting", done += bytes, result.bytes);
-                      }));
+  WS_ASSIGN_OR_RETURN(result.differ, CompareRefit(
+                                         map, readable, model.checkpoint,
+                                         [&](int64_t bytes) {
+                                           progress.Show("refitting", done += bytes, result.bytes);
+                                         },
+                                         options.mesh.has_value() ? &*options.mesh : nullptr));
   result.refit_seconds = absl::ToDoubleSeconds(absl::Now() - start);
   return result;
 }

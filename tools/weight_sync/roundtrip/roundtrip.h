@@ -13,11 +13,13 @@
 #define WEIGHT_SYNC_TOOLS_WEIGHT_SYNC_ROUNDTRIP_ROUNDTRIP_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "refit/maps/family.h"
+#include "refit/sharding/mesh.h"
 #include "tools/common/progress_line.h"
 #include "tools/weight_sync/common/source_model.h"
 
@@ -25,8 +27,9 @@ namespace weight_sync::roundtrip {
 
 struct Options {
   refit::LayoutOptions layout;
-  bool float32_masters = false;  // arrays of float32 where the checkpoint is bfloat16
-  std::string scratch;           // the folder of the scratch file
+  bool float32_masters = false;     // arrays of float32 where the checkpoint is bfloat16
+  std::string scratch;              // the folder of the scratch file
+  std::optional<refit::Mesh> mesh;  // of simulated ranks that hold the tree; none: one process
 };
 
 struct Result {

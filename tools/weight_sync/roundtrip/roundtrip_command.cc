@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "nlohmann/json.hpp"
 #include "tools/common/callers_directory.h"
 #include "tools/common/human_numbers.h"
@@ -23,6 +24,7 @@
 #include "tools/weight_sync/common/master_dtype.h"
 #include "tools/weight_sync/common/source_model.h"
 #include "tools/weight_sync/roundtrip/roundtrip.h"
+#include "tools/weight_sync/roundtrip/simulated_ranks.h"
 
 namespace weight_sync::roundtrip {
 namespace {
@@ -37,11 +39,17 @@ struct Arguments {
   std::string scratch;
   tools::MasterDType masters;
   bool json = false;
+  std::string shards;
 };
 
 std::string Speed(int64_t bytes, double seconds) {
   return absl::StrFormat("%.2f s, %s GB/s", seconds,
                          tools::HumanRate(static_cast<double>(bytes) / seconds));
+}
+
+// As --shards takes it.
+std::string MeshText(const refit::Mesh& mesh) {
+  return absl::StrReplaceAll(mesh.ToString(), {{" ", ""}});
 }
 
 std::string JsonReport(const tools::SourceModel& model, const Options& options,
@@ -58,6 +66,7 @@ std::string JsonReport(const tools::SourceModel& model, const Options& options,
                               {"trainer_bytes", result.trainer_bytes},
                               {"load_seconds", result.load_seconds},
                               {"refit_seconds", result.refit_seconds},
+                              {"shards", options.mesh.has_value() ? MeshText(*options.mesh) : ""},
                               {"scratch", options.scratch},
                               {"scratch_in_memory", result.scratch_in_memory},
                               {"differ", result.differ}};
@@ -71,6 +80,10 @@ std::string TextReport(const tools::SourceModel& model, const Options& options,
   page.Line("checkpoint", model.path);
   page.Fact("layout", absl::StrCat(tools::LayoutText(options.layout),
                                    options.float32_masters ? ", float32 masters" : ""));
+  if (options.mesh.has_value()) {
+    page.Fact("shards", absl::StrCat(MeshText(*options.mesh), ": ", options.mesh->ranks().size(),
+                                     " simulated ranks"));
+  }
   page.Fact("load", absl::StrCat(WithCommas(result.trainer_tensors), " trainer tensors, ",
                                  HumanBytes(result.trainer_bytes), " in ",
                                  Speed(result.trainer_bytes, result.load_seconds)));
@@ -106,6 +119,7 @@ int Run(const Arguments& arguments) {
   options.float32_masters = arguments.masters.float32();
   options.scratch = arguments.scratch.empty() ? tools::TemporaryParent()
                                               : tools::FromCallersDirectory(arguments.scratch);
+  if (!arguments.shards.empty()) options.mesh = *ParseMesh(arguments.shards);
   tools::ProgressLine progress(stderr);
   const absl::StatusOr<Result> result = Roundtrip(*model, options, progress);
   progress.Clear();
@@ -138,6 +152,13 @@ void AddRoundtripCommand(CLI::App& app, int* exit_status) {
       ->check(tools::LayoutValidator())
       ->option_text("LAYOUT REQUIRED");
   arguments->masters.AddTo(*command);
+  command
+      ->add_option("--shards", arguments->shards,
+                   "Simulated ranks that hold the tree, cut along first dimensions as FSDP2 over "
+                   "tensor parallelism does: dp=2,tp=2")
+      ->check(
+          [](const std::string& text) { return std::string(ParseMesh(text).status().message()); })
+      ->option_text("MESH");
   command->add_option("--config", arguments->config, "Instead of the config.json beside it")
       ->option_text("FILE");
   command

@@ -12,6 +12,7 @@
 //    "passed_through": 0,                            // of these, what comes from the checkpoint again
 //    "trainer_tensors": 310, "trainer_bytes": 1192099840,
 //    "load_seconds": 0.5, "refit_seconds": 0.4,
+//    "shards": "dp=2,tp=2",                          // of simulated ranks; "" without
 //    "scratch": "/tmp", "scratch_in_memory": false,
 //    "differ": []}                                   // HF tensors that did not come back, by name
 //

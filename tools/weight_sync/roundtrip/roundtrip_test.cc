@@ -65,6 +65,19 @@ TEST(RoundtripTest, EveryFamilyComesBackFromEveryLayoutItHas) {
   }
 }
 
+TEST(RoundtripTest, RanksThatHoldShardsGiveTheSame) {
+  for (const char* name : {"Moe", "NextMtp", "GemmaPleMultimodal"}) {
+    const ModelSpec model = TinyModel(name);
+    const std::string folder = FolderOf(model);
+    const json report = RunForJson(
+        0, absl::StrCat("roundtrip ", folder, " --layout hf-fused --shards dp=2,tp=2 --scratch ",
+                        NewFolder()));
+    EXPECT_EQ(report["shards"], "dp=2,tp=2");
+    EXPECT_EQ(report["differ"], json::array());
+    EXPECT_EQ(report["bytes"], 2 * model.elements);
+  }
+}
+
 // The members are a promise: programs read them.
 TEST(RoundtripTest, JsonHasTheDocumentedForm) {
   const ModelSpec model = TinyModel("Qwen3Tied");
@@ -86,6 +99,7 @@ TEST(RoundtripTest, JsonHasTheDocumentedForm) {
                           {"trainer_bytes", 4 * model.elements},
                           {"load_seconds", 0},
                           {"refit_seconds", 0},
+                          {"shards", ""},
                           {"scratch", scratch},
                           {"scratch_in_memory", false},
                           {"differ", json::array()}}));
