@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(Levels, KernelsTest, ::testing::ValuesIn(LevelsOfThisCp
 TEST_P(KernelsTest, RowsAreCopiedAndConverted) {
   std::mt19937 rng(1);
   for (const RowsCase& rows_case : kRowsCases) {
-    for (int round = 0; round < 1500; ++round) {
+    for (int round = 0; round < 300; ++round) {
       const int64_t rows = 1 + static_cast<int64_t>(rng() % 11);
       const int64_t count = static_cast<int64_t>(rng() % (round % 3 == 0 ? 700 : 140));
       // Now and then whole lines apart, which some kernels look for.
@@ -112,7 +112,7 @@ TEST_P(KernelsTest, TilesAreTransposed) {
     const int64_t element = int64_t{1} << logarithm;
     const int64_t side = kTileBytes / element;
     const int64_t lane = 16 / element, line = kLineBytes / element;
-    for (int round = 0; round < 200; ++round) {
+    for (int round = 0; round < 100; ++round) {
       const int64_t rows = 1 + static_cast<int64_t>(rng()) % side;
       const int64_t columns = 1 + static_cast<int64_t>(rng()) % side;
       // As far as it may read and write.

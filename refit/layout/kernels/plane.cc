@@ -4,7 +4,6 @@
 #include "refit/layout/kernels/plane.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "absl/log/check.h"
 
@@ -25,24 +24,35 @@ constexpr int64_t kPage = 4096;
 // them.
 constexpr int64_t kShortRow = 512;
 
+// How rows are copied, or converted, in elements of what sizes.
+template <Conversion kConversion>
+struct RowsOf {
+  static constexpr bool kNarrow = kConversion == Conversion::kF32ToBF16;
+  static constexpr bool kWide = kConversion == Conversion::kBF16ToF32;
+  // Bytes of an element; without conversion rows are counted in bytes.
+  static constexpr int64_t kSrc = kNarrow ? 4 : kWide ? 2 : 1;
+  static constexpr int64_t kDst = kNarrow ? 2 : kWide ? 4 : 1;
+
+  static Kernels::Rows Cached(const Kernels& kernels) {
+    return kNarrow ? kernels.f32_to_bf16 : kWide ? kernels.bf16_to_f32 : kernels.copy;
+  }
+  static Kernels::Rows Streamed(const Kernels& kernels) {
+    return kNarrow ? kernels.f32_to_bf16_stream
+           : kWide ? kernels.bf16_to_f32_stream
+                   : kernels.copy_stream;
+  }
+};
+
 template <Conversion kConversion>
 void CopyRows(const Kernels& kernels, const Plane& plane, bool stream, const std::byte* src,
               std::byte* dst) {
-  constexpr bool kNarrow = kConversion == Conversion::kF32ToBF16;
-  constexpr bool kWide = kConversion == Conversion::kBF16ToF32;
-  constexpr int64_t kSrc = kNarrow ? 4 : kWide ? 2 : 1, kDst = kNarrow ? 2 : kWide ? 4 : 1;
-  const int64_t count =
-      kConversion == Conversion::kNone ? plane.columns * plane.dst_column : plane.columns;
+  constexpr int64_t kSrc = RowsOf<kConversion>::kSrc, kDst = RowsOf<kConversion>::kDst;
+  const int64_t count = plane.columns * plane.dst_column / kDst;
   if (!stream || count * kDst < kLeastStreamed) {
-    const Kernels::Rows rows = kNarrow ? kernels.f32_to_bf16
-                               : kWide ? kernels.bf16_to_f32
-                                       : kernels.copy;
-    rows(src, plane.src_row, plane.rows, count, dst, plane.dst_row);
+    RowsOf<kConversion>::Cached(kernels)(src, plane.src_row, plane.rows, count, dst, plane.dst_row);
     return;
   }
-  const Kernels::Rows rows = kNarrow ? kernels.f32_to_bf16_stream
-                             : kWide ? kernels.bf16_to_f32_stream
-                                     : kernels.copy_stream;
+  const Kernels::Rows rows = RowsOf<kConversion>::Streamed(kernels);
   constexpr int64_t kStep = kPage / kDst;
   if (count < 8 * kStep) {
     rows(src, plane.src_row, plane.rows, count, dst, plane.dst_row);
@@ -120,13 +130,21 @@ int64_t ElementsBefore(int64_t lines, const std::byte* memory) {
   return past % kElement == 0 ? (lines - past) % lines / kElement : 0;
 }
 
+// Asks for so many rows of the source.
+void Prefetch(const std::byte* src, int64_t src_row, int64_t rows, int64_t bytes) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t i = 0; i < bytes; i += kLineBytes) {
+      __builtin_prefetch(src + r * src_row + i, /*rw=*/0, /*locality=*/2);
+    }
+  }
+}
+
 template <Conversion kConversion, int64_t kElement>
 void Transpose(const Kernels& kernels, const Plane& plane, bool stream, const std::byte* src,
                std::byte* dst) {
-  constexpr int64_t kSrc = kConversion == Conversion::kNone        ? kElement
-                           : kConversion == Conversion::kF32ToBF16 ? 4
-                                                                   : 2;
   constexpr int64_t kTile = Tile<kElement>::kRows;
+  constexpr int64_t kSrc = kConversion == Conversion::kNone ? kElement : RowsOf<kConversion>::kSrc;
+  const Kernels::Rows fetch = RowsOf<kConversion>::Cached(kernels);
   stream =
       stream && plane.dst_row % kLineBytes == 0 && reinterpret_cast<uintptr_t>(dst) % kElement == 0;
   // Where both sides' rows are whole lines apart, tiles begin at whole lines, but for the first ones.
@@ -135,33 +153,21 @@ void Transpose(const Kernels& kernels, const Plane& plane, bool stream, const st
       plane.src_column % kLineBytes == 0 ? ElementsBefore<kSrc>(kTile * kSrc, src) : 0;
   Tile<kElement> tile(kernels, stream, plane.dst_row);
   for (int64_t block = 0, end; block < plane.rows; block = end) {
-    end = std::min(plane.rows, block + kRowBlock);
-    if (block == 0 && end < plane.rows) end = end - kTile + first_rows;
-    const bool prefetch = (end - block) * kSrc <= kShortRow;
+    end = block + kRowBlock;
+    if (block == 0 && first_rows > 0) end += first_rows - kTile;  // so that the others are aligned
+    end = std::min(end, plane.rows);
+    const bool ask_early = (end - block) * kSrc <= kShortRow;
     for (int64_t c = 0, columns; c < plane.columns; c += columns) {
       columns = std::min(c == 0 && first_columns > 0 ? first_columns : kTile, plane.columns - c);
       for (int64_t r = block, rows; r < end; r += rows) {
         rows = std::min(r == 0 && first_rows > 0 ? first_rows : kTile, end - r);
         const std::byte* const from = src + c * plane.src_column + r * kSrc;
-        if (prefetch) {
-          const int64_t ahead = std::min(columns, plane.columns - c - columns);
-          for (int64_t i = 0; i < ahead; ++i) {
-            const std::byte* const next = from + (columns + i) * plane.src_column;
-            for (int64_t j = 0; j < rows * kSrc; j += kLineBytes)
-              __builtin_prefetch(next + j, 0, 2);
-          }
+        if (ask_early) {
+          Prefetch(from + columns * plane.src_column, plane.src_column,
+                   std::min(columns, plane.columns - c - columns), rows * kSrc);
         }
-        switch (kConversion) {
-          case Conversion::kNone:
-            kernels.copy(from, plane.src_column, columns, rows * kElement, tile.in(), kTileBytes);
-            break;
-          case Conversion::kF32ToBF16:
-            kernels.f32_to_bf16(from, plane.src_column, columns, rows, tile.in(), kTileBytes);
-            break;
-          case Conversion::kBF16ToF32:
-            kernels.bf16_to_f32(from, plane.src_column, columns, rows, tile.in(), kTileBytes);
-            break;
-        }
+        fetch(from, plane.src_column, columns,
+              kConversion == Conversion::kNone ? rows * kElement : rows, tile.in(), kTileBytes);
         tile.Emit(rows, columns, dst + r * plane.dst_row + c * kElement);
       }
     }

@@ -41,7 +41,8 @@ RandomCopy MakeRandomCopy(std::mt19937& rng) {
   const int rank = static_cast<int>(below(5));
   int64_t elements = 1;
   for (int i = 0; i < rank; ++i) {
-    const int64_t most = std::max<int64_t>(2, std::min<int64_t>(300, 6'000 / elements));
+    const int64_t most =
+        std::max<int64_t>(2, std::min<int64_t>(300, 12'000 / dst_element / elements));
     const int64_t size = below(3) == 0 ? 1 + below(4) : 1 + below(static_cast<uint64_t>(most));
     elements *= size;
     copy.dims.push_back({size, 0, 0});
