@@ -15,6 +15,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/status/status_matchers.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "refit/checkpoint/checkpoint.h"
@@ -69,7 +70,7 @@ void Fill(const std::vector<NamedTensor>& from, const PendingCheckpoint& pending
 std::map<std::string, std::string> Contents(const std::string& directory) {
   std::map<std::string, std::string> contents;
   for (const std::string& name : ListTestDirectory(directory)) {
-    contents[name] = ReadTestFile(directory + "/" + name);
+    contents[name] = ReadTestFile(absl::StrCat(directory, "/", name));
   }
   return contents;
 }

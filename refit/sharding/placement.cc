@@ -16,16 +16,18 @@
 namespace weight_sync::refit {
 
 absl::StatusOr<Placement> Placement::Parse(absl::string_view text) {
-  const absl::Status error = absl::InvalidArgumentError(
-      absl::StrCat("'", text, "' is no placement; those are R, S(dim), _S(dim, split factor), P"));
+  const auto error = [text] {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", text, "' is no placement; those are R, S(dim), _S(dim, split factor), P"));
+  };
   absl::string_view rest = absl::StripAsciiWhitespace(text);
   const absl::string_view name = rest.substr(0, rest.find('('));
   rest.remove_prefix(name.size());
   if (rest.empty() && (name == "R" || name == "P")) {
     return name == "R" ? Replicate() : Partial();
   }
-  if (!absl::ConsumePrefix(&rest, "(") || !absl::ConsumeSuffix(&rest, ")")) return error;
-  if (name == "Replicate") return rest.empty() ? absl::StatusOr<Placement>(Replicate()) : error;
+  if (!absl::ConsumePrefix(&rest, "(") || !absl::ConsumeSuffix(&rest, ")")) return error();
+  if (name == "Replicate") return rest.empty() ? absl::StatusOr<Placement>(Replicate()) : error();
   if (name == "P" || name == "Partial") return Partial();
 
   std::vector<absl::string_view> arguments = absl::StrSplit(rest, ',');
@@ -35,12 +37,12 @@ absl::StatusOr<Placement> Placement::Parse(absl::string_view text) {
     return absl::SimpleAtoi(argument, out);
   };
   Placement placement = Shard(0);
-  if (!number(0, "dim=", &placement.dim)) return error;
+  if (!number(0, "dim=", &placement.dim)) return error();
   if (arguments.size() == 1 && (name == "S" || name == "Shard")) return placement;
   placement.kind = Kind::kStridedShard;
   if (arguments.size() != 2 || (name != "_S" && name != "_StridedShard") ||
       !number(1, "sf=", &placement.split_factor)) {
-    return error;
+    return error();
   }
   return placement;
 }

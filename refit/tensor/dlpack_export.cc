@@ -19,7 +19,7 @@ namespace {
 // What a consumer holds, with what its pointers point to.
 template <typename Managed>
 struct Lent {
-  Managed managed = {};
+  Managed managed = {};  // NOLINT(bugprone-invalid-enum-default-initialization): set in Export()
   std::array<int64_t, Shape::kMaxRank> shape = {};
   std::array<int64_t, Shape::kMaxRank> strides = {};
   std::shared_ptr<const void> owner;

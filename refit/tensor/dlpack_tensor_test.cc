@@ -369,6 +369,7 @@ TEST(VersionedDlpackTensorTest, AnotherMajorVersionIsGivenBackUnread) {
     Versioned producer;
     producer.managed().version.major = major;
     producer.tensor().ndim = -5;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): nobody may follow it.
     producer.tensor().shape = reinterpret_cast<int64_t*>(uintptr_t{8});
     EXPECT_THAT(producer.Import(), StatusIs(kUnimplemented, HasSubstr("1.x is understood")));
     EXPECT_EQ(producer.returned(), 1);

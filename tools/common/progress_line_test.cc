@@ -30,7 +30,7 @@ std::string Printed(bool live) {
     line.Show("loading", 100, 100);
   }
   std::string text(static_cast<size_t>(std::ftell(file)), '\0');
-  std::rewind(file);
+  EXPECT_EQ(std::fseek(file, 0, SEEK_SET), 0);
   EXPECT_EQ(std::fread(text.data(), 1, text.size(), file), text.size());
   std::fclose(file);
   return text;

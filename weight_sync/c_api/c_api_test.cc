@@ -31,7 +31,6 @@ namespace {
 
 using refit::dlpack::DLDataTypeCode;
 using refit::dlpack::DLDeviceType;
-using refit::dlpack::DLTensor;
 using Unversioned = refit::dlpack::DLManagedTensor;
 using Versioned = refit::dlpack::DLManagedTensorVersioned;
 using ::testing::ElementsAre;
@@ -255,6 +254,12 @@ void ExpectTensorsOf(Trainer& trainer, const Table& table) {
 
 // A source of the layout tunix with its trainer, declared and compiled.
 class CApiTest : public ::testing::Test {
+ public:
+  ~CApiTest() override {
+    ws_program_close(program_);
+    ws_source_close(source_);
+  }
+
  protected:
   CApiTest() : source_(Open(Options("tunix"))), trainer_(source_) {
     const auto specs = trainer_.Specs();
@@ -262,10 +267,6 @@ class CApiTest : public ::testing::Test {
     EXPECT_EQ(ws_source_declare(source_, specs.data(), specs.size(), status), WS_OK)
         << status.text();
     program_ = Compile(source_, 256);
-  }
-  ~CApiTest() override {
-    ws_program_close(program_);
-    ws_source_close(source_);
   }
 
   static ws_program* Compile(ws_source* source, int64_t bucket_bytes) {

@@ -152,7 +152,7 @@ template <typename Theirs, typename Lend>
 int32_t LendMemory(const ws_memory* given, Theirs** tensor, ws_status* status, Lend lend) {
   return Answer(status, [&]() -> absl::Status {
     ws_memory memory;
-    const absl::Status read = ReadSized("memory", given, &memory);
+    absl::Status read = ReadSized("memory", given, &memory);
     if (absl::IsInvalidArgument(read)) return read;  // nobody knows what is there
     // Given back when this returns, unless the consumer has it then.
     const std::shared_ptr<const void> owner = GivenBackBy(memory.release, memory.context);

@@ -188,9 +188,11 @@ absl::Status CudaCopyProgram::Run(int bucket, CudaDevicePointer dst, CudaStream 
   if (!bound_) return absl::FailedPreconditionError("no arrays are bound; Bind() them first");
   const Bucket& planned = buckets_[static_cast<size_t>(bucket)];
   if (planned.tiles == 0) return absl::OkStatus();
+  // NOLINTBEGIN(performance-no-int-to-ptr): the driver's addresses are numbers.
   PermuteArguments arguments{reinterpret_cast<const PermuteCopy*>(copies_) + planned.first,
                              planned.copies, reinterpret_cast<const uint64_t*>(arrays_),
                              reinterpret_cast<std::byte*>(dst)};
+  // NOLINTEND(performance-no-int-to-ptr)
   void* parameters[] = {&arguments};
   return cuda_.Check(cuda_.launch_kernel(kernel_, planned.tiles, 1, 1, kThreads, 1, 1,
                                          /*shared_bytes=*/0, stream, parameters, nullptr),

@@ -73,10 +73,12 @@ CudaApi MadeDriver() {
   };
   cuda.mem_free = [](CudaDevicePointer pointer) {
     --driver.allocations;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver's addresses are numbers.
     std::free(reinterpret_cast<void*>(pointer));
     return CudaResult::kSuccess;
   };
   cuda.memcpy_htod_async = [](CudaDevicePointer to, const void* from, size_t bytes, CudaStream) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the same.
     std::memcpy(reinterpret_cast<void*>(to), from, bytes);
     return CudaResult::kSuccess;
   };

@@ -182,7 +182,8 @@ WS_HOST_DEVICE Value ReadElement(Change change, const std::byte* from, bool alig
     return static_cast<Value>(RoundToBFloat16(Read<uint32_t>(from, aligned)));
   }
   if (change == Change::kBF16ToF32) {
-    return static_cast<Value>(static_cast<uint32_t>(Read<uint16_t>(from, aligned)) << 16);
+    const uint32_t upper = Read<uint16_t>(from, aligned);
+    return static_cast<Value>(upper << 16);
   }
   return Read<Value>(from, aligned);
 }
@@ -239,8 +240,8 @@ WS_HOST_DEVICE void CopyElements(const PermuteCopy& copy, const Tile& tile, cons
 template <class Unit, class Memory>
 WS_HOST_DEVICE void CopyRuns(const PermuteCopy& copy, const Tile& tile, const std::byte* array,
                              std::byte* dst, int thread, const Memory& memory) {
-  constexpr int kUnit = sizeof(Unit);
-  const int units = tile.columns / kUnit;
+  constexpr int64_t kUnit = sizeof(Unit);
+  const int units = static_cast<int>(tile.columns / kUnit);
   for (int i = thread; i < tile.rows * units; i += kThreads) {
     const int row = i / units, unit = i % units;
     memory.Write(

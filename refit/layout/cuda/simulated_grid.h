@@ -31,6 +31,7 @@ void SimulateGrid(const PermuteArguments& args, int64_t tiles, const Memory& mem
   for (int64_t block = 0; block < tiles; ++block) {
     const PermuteCopy& copy = CopyOfTile(args.copies, args.count, block);
     const Tile tile = TileOf(copy, block - copy.first_tile);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver's addresses are numbers.
     const auto* const array = reinterpret_cast<const std::byte*>(args.arrays[copy.array]);
     if (copy.way != Way::kTransposed) {
       for (int thread = 0; thread < kThreads; ++thread) {

@@ -210,7 +210,7 @@ WS_AVX2 void Transpose(const std::byte* tile, int64_t rows, int64_t columns, std
       const std::byte* const from = tile + c * kTileBytes + r * kElement;
       std::byte* const to = dst + r * dst_row + c * kElement;
       TransposeHalves<kElement>(from, to, dst_row);
-      TransposeHalves<kElement>(from + 2 * kLane * kTileBytes, to + kVector, dst_row);
+      TransposeHalves<kElement>(from + int64_t{2} * kLane * kTileBytes, to + kVector, dst_row);
     }
   }
 }
@@ -226,7 +226,8 @@ WS_AVX2 void TransposeStream(const std::byte* tile, int64_t rows, int64_t column
     for (int64_t c = 0; c < columns; c += kLine) {
       const std::byte* const from = tile + c * kTileBytes + r * kElement;
       TransposeHalves<kElement>(from, lines, kLineBytes);
-      TransposeHalves<kElement>(from + 2 * kLane * kTileBytes, lines + kVector, kLineBytes);
+      TransposeHalves<kElement>(from + int64_t{2} * kLane * kTileBytes, lines + kVector,
+                                kLineBytes);
       std::byte* to = dst + r * dst_row + c * kElement;
       for (int i = 0; i < kLane; ++i, to += dst_row) {
         const std::byte* const line = lines + i * kLineBytes;

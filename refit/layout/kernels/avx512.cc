@@ -195,8 +195,8 @@ WS_AVX512 void Transpose(const std::byte* tile, int64_t rows, int64_t columns, s
         const std::byte* const lane = from + i * kTileBytes;
         x[i] = _mm512_castsi128_si512(LoadLane(lane));
         x[i] = _mm512_inserti32x4(x[i], LoadLane(lane + kLane * kTileBytes), 1);
-        x[i] = _mm512_inserti32x4(x[i], LoadLane(lane + 2 * kLane * kTileBytes), 2);
-        x[i] = _mm512_inserti32x4(x[i], LoadLane(lane + 3 * kLane * kTileBytes), 3);
+        x[i] = _mm512_inserti32x4(x[i], LoadLane(lane + int64_t{2} * kLane * kTileBytes), 2);
+        x[i] = _mm512_inserti32x4(x[i], LoadLane(lane + int64_t{3} * kLane * kTileBytes), 3);
       }
 #pragma GCC unroll 4
       for (int half = kLane / 2; half > 0; half /= 2) {

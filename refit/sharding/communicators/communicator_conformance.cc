@@ -57,7 +57,8 @@ Statuses OnAllRanks(const Ranks& ranks, const std::function<absl::Status(Communi
 }
 
 std::byte Pattern(int rank, int64_t tag, size_t i) {
-  return static_cast<std::byte>((i * 31 + i / 251) ^ static_cast<size_t>(rank * 53 + tag * 97));
+  return static_cast<std::byte>((i * 31 + i / 251) ^
+                                static_cast<size_t>(int64_t{53} * rank + tag * 97));
 }
 
 void Fill(absl::Span<std::byte> message, int rank, int64_t tag) {

@@ -77,7 +77,7 @@ class Host {
       LookAfterRanks();
       const std::string missing = Missing();
       if (missing.empty()) return Start();
-      const absl::Status ended = scope.Check(
+      absl::Status ended = scope.Check(
           absl::StrCat(Described(me_), " waits at ", place_, " for ", missing, refused_));
       if (!ended.ok()) {
         for (const auto& rank : ranks_) {

@@ -141,7 +141,7 @@ class Beside {
 };
 
 // All of them do a round.
-void ExpectRound(std::vector<Result*> ranks) {
+void ExpectRound(const std::vector<Result*>& ranks) {
   std::vector<std::thread> threads;
   for (Result* rank : ranks) {
     threads.emplace_back([rank] {

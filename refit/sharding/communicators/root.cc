@@ -88,7 +88,7 @@ void Root::DropReceived(Peer& peer) {
 
 absl::Status Root::Map(Peer& peer, const Frame& segment) {
   if (peer.ended) return absl::OkStatus();
-  const absl::Status mapped = peer.slots->Map(segment);
+  absl::Status mapped = peer.slots->Map(segment);
   if (mapped.ok()) {
     peer.connection.socket->Send({FrameKind::kMapped});
     return mapped;

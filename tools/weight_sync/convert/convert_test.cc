@@ -251,7 +251,7 @@ TEST(ConvertTest, JsonHasTheDocumentedForm) {
                           {"out", out},
                           {"to", "tunix"},
                           {"tensors", model.tensors - 8},
-                          {"bytes", 2 * (model.elements - 2 * 32)},
+                          {"bytes", 2 * (model.elements - int64_t{2} * 32)},
                           {"files", 1},
                           {"rounded", 0},
                           {"passed_through", 0},
