@@ -182,7 +182,7 @@ WS_HOST_DEVICE Value ReadElement(Change change, const std::byte* from, bool alig
     return static_cast<Value>(RoundToBFloat16(Read<uint32_t>(from, aligned)));
   }
   if (change == Change::kBF16ToF32) {
-    const uint32_t upper = Read<uint16_t>(from, aligned);
+    const uint64_t upper = Read<uint16_t>(from, aligned);
     return static_cast<Value>(upper << 16);
   }
   return Read<Value>(from, aligned);
