@@ -67,7 +67,7 @@ packages=$(cd "$root" && find . -path ./examples -prune -o -path './.*' -prune -
   -name BUILD.bazel -printf '@weight_sync//%h:all\n' | sed 's|//\./\{0,1\}|//|')
 all="set(${packages//$'\n'/ })"
 visible=$(nested 300 query --noshow_progress \
-  "visible(//:trainer, kind('cc_library rule', $all)) except attr(testonly, 1, $all)" | sort) ||
+  "visible(//:trainer, kind('cc_(library|import) rule', $all)) except attr(testonly, 1, $all)" | sort) ||
   fail "the query failed"
 listed=$(grep '^//' "$root/examples/public_targets.txt" | sed 's|^|@weight_sync|' | sort)
 if [[ $visible != "$listed" ]]; then
