@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kLeastShared = 256 << 10;
 
 // A shorter run is memcpy's also when the bucket is streamed.
-constexpr int64_t kLeastStreamed = 64 << 10;
+constexpr int64_t kLeastStreamed = 4 << 10;
 
 void StreamRun(const Kernels& kernels, const std::byte* src, int64_t bytes, std::byte* dst) {
   static const PlaneKernel kernel = KernelFor(PlaneKind::kRows, 1, Conversion::kNone);
