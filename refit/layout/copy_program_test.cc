@@ -161,6 +161,26 @@ TEST(CopyProgramTest, ThreadsCopyABucketTogether) {
   }
 }
 
+TEST(CopyProgramTest, ThreadsShareOneRunToTheByte) {
+  std::mt19937 rng(9);
+  const int64_t bytes = 1'000'003;
+  const RandomTensor tensor(DType::kU8, {bytes}, ViewKind::kContiguous, rng);
+  const std::vector<const std::byte*> bases = {tensor.view().data()};
+  for (CopyOptions options : KindsOfOptions()) {
+    for (options.threads = 1; options.threads <= 5; ++options.threads) {
+      CopyProgram program(options);
+      program.StartBucket();
+      program.Append(0, tensor.view(), Box::Whole({bytes}), 1);
+      std::vector<std::byte> got(static_cast<size_t>(bytes) + 2, kPoison);
+      program.Run(0, bases, got.data());
+      EXPECT_EQ(got.front(), kPoison);
+      EXPECT_EQ(got.back(), kPoison);
+      EXPECT_TRUE(std::equal(got.begin() + 1, got.end() - 1, tensor.storage().begin()))
+          << options.threads << " threads, " << CpuLevelName(options.level);
+    }
+  }
+}
+
 TEST(CopyProgramTest, SeveralThreadsMayRunOneProgramWithThreadsOfItsOwn) {
   std::mt19937 rng(7);
   const RandomTensor tensor(DType::kF32, {700, 450}, ViewKind::kTransposed, rng);
