@@ -131,7 +131,7 @@ class TinyCopies {
   int64_t stride() const { return bytes_ + 16; }
   template <class Bytes>
   Bytes* Slot(Bytes* dst, int bucket) const {
-    return dst + bucket % kSlots * kABucket * stride();
+    return dst + int64_t{bucket} % kSlots * kABucket * stride();
   }
 
   int64_t bytes_;
