@@ -111,20 +111,10 @@ absl::Status Measure(int repetitions, bool judge) {
   WS_ASSIGN_OR_RETURN(auto next, CompileModel::Qwen3Next());
   subjects.push_back({"Qwen3-Next-80B-A3B, maxtext scanned", 0.5, std::move(next)});
   for (Subject& subject : subjects) {
-    ::benchmark::RegisterBenchmark(subject.name.c_str(),
-                                   [&subject](::benchmark::State& state) {
-                                     for (auto _ : state) {
-                                       const auto parts = Compile(*subject.model);
-                                       if (!parts.ok()) {
-                                         return state.SkipWithError(parts.status().ToString());
-                                       }
-                                       subject.runs.push_back(*parts);
-                                       state.SetIterationTime(parts->total());
-                                     }
-                                   })
-        ->Iterations(1)
-        ->Repetitions(repetitions)
-        ->UseManualTime();
+    RegisterTimed(subject.name, repetitions, [&subject]() -> absl::StatusOr<double> {
+      WS_ASSIGN_OR_RETURN(subject.runs.emplace_back(), Compile(*subject.model));
+      return subject.runs.back().total();
+    });
   }
   Timings timings;
   ::benchmark::RunSpecifiedBenchmarks(&timings);

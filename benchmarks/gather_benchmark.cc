@@ -169,22 +169,6 @@ absl::StatusOr<Ranks> OverTcp(int size) {
   });
 }
 
-void Register(const std::string& name, const Settings& settings,
-              std::function<absl::StatusOr<double>()> run) {
-  ::benchmark::RegisterBenchmark(name,
-                                 [run = std::move(run)](::benchmark::State& state) {
-                                   for (auto _ : state) {
-                                     const absl::StatusOr<double> seconds = run();
-                                     if (!seconds.ok())
-                                       return state.SkipWithError(seconds.status().ToString());
-                                     state.SetIterationTime(*seconds);
-                                   }
-                                 })
-      ->UseManualTime()
-      ->Iterations(1)
-      ->Repetitions(settings.repetitions);
-}
-
 absl::Status Measure(const Settings& settings, bool judge) {
   const int size = settings.contributors + 1;
   std::map<std::string, std::unique_ptr<Gatherer>> gatherers;
@@ -198,9 +182,9 @@ absl::Status Measure(const Settings& settings, bool judge) {
   const int64_t bytes = gatherers[kOnHost]->bytes();
   WS_ASSIGN_OR_RETURN(MemoryCopy copy, MemoryCopy::Create(bytes / 2 * 2));
   copy.OneThread();
-  Register(kCopy, settings, [&] { return copy.OneThread(); });
+  RegisterTimed(kCopy, settings.repetitions, [&] { return copy.OneThread(); });
   for (const auto& [name, gatherer] : gatherers) {
-    Register(name, settings, [&gatherer = *gatherer] { return gatherer.Round(); });
+    RegisterTimed(name, settings.repetitions, [&gatherer = *gatherer] { return gatherer.Round(); });
   }
   Timings timings;
   ::benchmark::RunSpecifiedBenchmarks(&timings);

@@ -13,7 +13,6 @@
 // something only under "chrt -f 10" (root): the two processes then have their cores for themselves.
 
 #include <cstdint>
-#include <functional>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -78,23 +77,6 @@ struct State {
   std::string name;
   std::unique_ptr<SyncPair> pair;
 };
-
-// Registers a benchmark whose iterations take the seconds that `run` returns.
-void Register(const std::string& name, const Sizes& sizes, int iterations,
-              std::function<absl::StatusOr<double>()> run) {
-  ::benchmark::RegisterBenchmark(name,
-                                 [run = std::move(run)](::benchmark::State& state) {
-                                   for (auto _ : state) {
-                                     const absl::StatusOr<double> seconds = run();
-                                     if (!seconds.ok())
-                                       return state.SkipWithError(seconds.status().ToString());
-                                     state.SetIterationTime(*seconds);
-                                   }
-                                 })
-      ->UseManualTime()
-      ->Iterations(iterations)
-      ->Repetitions(sizes.repetitions);
-}
 
 // Connected, synced both ways and found equal; then every element changes, so that what is verified
 // at the end came with a timed sync.
@@ -169,15 +151,18 @@ absl::Status MeasureAll(const Sizes& sizes, bool judge) {
   WS_ASSIGN_OR_RETURN(auto one_tiny,
                       StartPair(Vectors(1, sizes.tiny_tensors * kTinyBytes), ring, sizes));
 
-  Register(kOneThread, sizes, 1, [&] { return copy.OneThread(); });
-  Register(kTwoThreads, sizes, 1, [&] { return copy.TwoThreads(sizes.engine_core); });
-  Register(kBare, sizes, 1, [&] { return bare->Run(); });
+  RegisterTimed(kOneThread, sizes.repetitions, [&] { return copy.OneThread(); });
+  RegisterTimed(kTwoThreads, sizes.repetitions, [&] { return copy.TwoThreads(sizes.engine_core); });
+  RegisterTimed(kBare, sizes.repetitions, [&] { return bare->Run(); });
   for (const State& state : states) {
-    Register(state.name + kOff, sizes, 1, [&state] { return state.pair->Sync(false); });
-    Register(state.name + kOn, sizes, 1, [&state] { return state.pair->Sync(true); });
+    RegisterTimed(state.name + kOff, sizes.repetitions,
+                  [&state] { return state.pair->Sync(false); });
+    RegisterTimed(state.name + kOn, sizes.repetitions, [&state] { return state.pair->Sync(true); });
   }
-  Register(kManyTiny, sizes, sizes.tiny_syncs, [&] { return many_tiny->Sync(false); });
-  Register(kOneTiny, sizes, sizes.tiny_syncs, [&] { return one_tiny->Sync(false); });
+  RegisterTimed(
+      kManyTiny, sizes.repetitions, [&] { return many_tiny->Sync(false); }, sizes.tiny_syncs);
+  RegisterTimed(
+      kOneTiny, sizes.repetitions, [&] { return one_tiny->Sync(false); }, sizes.tiny_syncs);
   Timings timings;
   ::benchmark::RunSpecifiedBenchmarks(&timings);
   if (!timings.errors().empty()) return absl::InternalError(timings.errors());

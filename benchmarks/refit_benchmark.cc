@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -62,23 +61,6 @@ struct Settings {
   std::vector<int64_t> slot_bytes = {4 << 20, 1 << 20};
   refit::CopyOptions copy;
 };
-
-// Registers a benchmark of one iteration, which takes the seconds that `run` returns.
-void Register(const std::string& name, const Settings& settings,
-              std::function<absl::StatusOr<double>()> run) {
-  ::benchmark::RegisterBenchmark(name,
-                                 [run = std::move(run)](::benchmark::State& state) {
-                                   for (auto _ : state) {
-                                     const absl::StatusOr<double> seconds = run();
-                                     if (!seconds.ok())
-                                       return state.SkipWithError(seconds.status().ToString());
-                                     state.SetIterationTime(*seconds);
-                                   }
-                                 })
-      ->UseManualTime()
-      ->Iterations(1)
-      ->Repetitions(settings.repetitions);
-}
 
 template <class Work>
 double Seconds(const Work& work) {
@@ -209,7 +191,8 @@ absl::Status MeasureAll(const Settings& settings, bool judge) {
   if (!torch.ok() && !absl::IsNotFound(torch.status())) return torch.status();
   const auto add_torch = [&](const std::string& name, const std::string& operation) {
     if (!torch.ok()) return;
-    Register(name + kTorch, settings, [&torch, operation] { return torch->Run(operation); });
+    RegisterTimed(name + kTorch, settings.repetitions,
+                  [&torch, operation] { return torch->Run(operation); });
   };
 
   std::vector<Jobs> all;
@@ -241,12 +224,14 @@ absl::Status MeasureAll(const Settings& settings, bool judge) {
                     refit::Box::Whole({plain}), 0);
   const std::vector<const std::byte*> plain_bases = {src};
 
-  Register(kMemcpy, settings,
-           [&] { return Seconds([&] { std::memcpy(dst, src, static_cast<size_t>(plain)); }); });
-  Register(kPlain, settings, [&] { return Seconds([&] { plain_copy.Run(0, plain_bases, dst); }); });
+  RegisterTimed(kMemcpy, settings.repetitions, [&] {
+    return Seconds([&] { std::memcpy(dst, src, static_cast<size_t>(plain)); });
+  });
+  RegisterTimed(kPlain, settings.repetitions,
+                [&] { return Seconds([&] { plain_copy.Run(0, plain_bases, dst); }); });
   add_torch(kPlain, absl::StrCat("copy ", plain / 2));
   for (const int64_t slot_bytes : settings.slot_bytes) {
-    Register(InSlots(kMemcpy, slot_bytes), settings, [&, slot_bytes] {
+    RegisterTimed(InSlots(kMemcpy, slot_bytes), settings.repetitions, [&, slot_bytes] {
       return Seconds([&] {
         int slot = 0;
         for (int64_t done = 0; done < plain; done += slot_bytes, slot = (slot + 1) % kSlots) {
@@ -257,16 +242,17 @@ absl::Status MeasureAll(const Settings& settings, bool judge) {
     });
   }
   for (const Jobs& jobs : all) {
-    Register(jobs.row->name, settings, [&] { return Seconds([&] { jobs.jobs[0].Fill(dst); }); });
+    RegisterTimed(jobs.row->name, settings.repetitions,
+                  [&] { return Seconds([&] { jobs.jobs[0].Fill(dst); }); });
     add_torch(jobs.row->name, jobs.row->torch);
     for (size_t i = 0; i < settings.slot_bytes.size(); ++i) {
-      Register(InSlots(jobs.row->name, settings.slot_bytes[i]), settings,
-               [&, i] { return Seconds([&] { jobs.jobs[i + 1].FillSlots(dst, kSlots); }); });
+      RegisterTimed(InSlots(jobs.row->name, settings.slot_bytes[i]), settings.repetitions,
+                    [&, i] { return Seconds([&] { jobs.jobs[i + 1].FillSlots(dst, kSlots); }); });
     }
   }
   for (const auto& copies : tiny) {
-    Register(Tiny(copies->bytes()), settings,
-             [&] { return Seconds([&] { copies->FillSlots(dst); }); });
+    RegisterTimed(Tiny(copies->bytes()), settings.repetitions,
+                  [&] { return Seconds([&] { copies->FillSlots(dst); }); });
     add_torch(Tiny(copies->bytes()), absl::StrCat("tiny ", copies->copies(), " ", copies->bytes()));
   }
   Timings timings;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -37,6 +38,22 @@ double Timings::median(const std::string& name) const {
   const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
   std::nth_element(seconds.begin(), middle, seconds.end());
   return *middle;
+}
+
+void RegisterTimed(const std::string& name, int repetitions,
+                   std::function<absl::StatusOr<double>()> run, int iterations) {
+  ::benchmark::RegisterBenchmark(name,
+                                 [run = std::move(run)](::benchmark::State& state) {
+                                   for (auto _ : state) {
+                                     const absl::StatusOr<double> seconds = run();
+                                     if (!seconds.ok())
+                                       return state.SkipWithError(seconds.status().ToString());
+                                     state.SetIterationTime(*seconds);
+                                   }
+                                 })
+      ->UseManualTime()
+      ->Iterations(iterations)
+      ->Repetitions(repetitions);
 }
 
 bool ConfigureBenchmarks(char* program, const std::vector<std::string>& options) {

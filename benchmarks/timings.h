@@ -7,7 +7,7 @@
 // Benchmark's --benchmark_out works beside it.
 //
 //   if (!ConfigureBenchmarks(argv[0], options)) return 1;
-//   benchmark::RegisterBenchmark("copy", Copy)->UseManualTime()->Repetitions(9);
+//   RegisterTimed("copy", /*repetitions=*/9, [&] { return SecondsOf(copy); });
 //   Timings timings;
 //   benchmark::RunSpecifiedBenchmarks(&timings);
 //   PrintGoal("a copy takes at most 1 ms", timings.best("copy") <= 1e-3, "0.9 ms");
@@ -15,10 +15,12 @@
 #ifndef WEIGHT_SYNC_BENCHMARKS_TIMINGS_H_
 #define WEIGHT_SYNC_BENCHMARKS_TIMINGS_H_
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "benchmark/benchmark.h"
 
 namespace weight_sync::benchmarks {
@@ -40,6 +42,10 @@ class Timings : public ::benchmark::BenchmarkReporter {
   std::map<std::string, std::vector<double>> seconds_;
   std::string errors_;
 };
+
+// Registers a benchmark whose iterations take the seconds that `run` returns.
+void RegisterTimed(const std::string& name, int repetitions,
+                   std::function<absl::StatusOr<double>()> run, int iterations = 1);
 
 // Hands these options to Google Benchmark, and has it interleave repetitions at random. False, with
 // a line on standard error, if it does not know one. `program` is main's argv[0].

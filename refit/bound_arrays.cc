@@ -81,4 +81,9 @@ absl::StatusOr<absl::Span<const std::byte* const>> BoundArrays::bases() const {
   return absl::MakeConstSpan(copied_);
 }
 
+absl::StatusOr<absl::Span<const std::byte* const>> BoundArrays::bases(uint64_t binding) const {
+  if (binding == binding_) return bases();
+  return absl::AbortedError("the arrays were bound anew or released since the sync began");
+}
+
 }  // namespace weight_sync::refit

@@ -54,6 +54,8 @@ class BoundArrays {
 
   // Another number whenever what bases() answers may have moved.
   uint64_t binding() const { return binding_; }
+  // The same as long as that is `binding`: Aborted afterwards.
+  absl::StatusOr<absl::Span<const std::byte* const>> bases(uint64_t binding) const;
 
  private:
   const std::vector<TensorView> views_;

@@ -64,8 +64,11 @@ TEST_F(BoundArraysTest, EveryMoveIsAnotherBinding) {
   arrays_.Bind(1, Places());
   const uint64_t first = arrays_.binding();
   EXPECT_NE(first, none);
+  EXPECT_THAT(arrays_.bases(first), IsOk());
   arrays_.Bind(1, Places());
   EXPECT_NE(arrays_.binding(), first);
+  EXPECT_THAT(arrays_.bases(first),
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("bound anew or released")));
   const uint64_t second = arrays_.binding();
   arrays_.Release();
   EXPECT_NE(arrays_.binding(), second);

@@ -32,19 +32,10 @@ class BucketProgram : public Program {
   }
 
   absl::StatusOr<Event> Fill(int bucket, const DeviceSpan& dst, Stream&) override {
-    if (bucket < 0 || bucket >= copies_.buckets()) {
-      return absl::InternalError(absl::StrCat("bucket ", bucket, " was not compiled"));
-    }
-    if (dst.bytes < bucket_bytes_[static_cast<size_t>(bucket)]) {
-      return absl::InternalError(
-          absl::StrCat("bucket ", bucket, " does not fit a slot of ", dst.bytes, " bytes"));
-    }
-    if (arrays_->binding() != binding_) {
-      return absl::AbortedError(absl::StrCat(
-          "bucket ", bucket, ": the arrays were bound anew or released since the sync began"));
-    }
-    WS_ASSIGN_OR_RETURN(const auto bases, arrays_->bases());
-    copies_.Run(bucket, bases, dst.data);
+    WS_RETURN_IF_ERROR(CheckSlot(bucket, bucket_bytes_, dst));
+    const auto bases = arrays_->bases(binding_);
+    if (!bases.ok()) return base::Prefixed(absl::StrCat("bucket ", bucket), bases.status());
+    copies_.Run(bucket, *bases, dst.data);
     return Event::Complete();
   }
 
@@ -83,13 +74,28 @@ absl::Status CheckPiece(const Piece& piece, const Bucket& bucket, const RefitInf
   return absl::OkStatus();
 }
 
+std::vector<int64_t> BytesOf(absl::Span<const Bucket> buckets) {
+  std::vector<int64_t> bytes;
+  bytes.reserve(buckets.size());
+  for (const Bucket& bucket : buckets) bytes.push_back(bucket.bytes);
+  return bytes;
+}
+
+absl::Status CheckSlot(int bucket, absl::Span<const int64_t> bucket_bytes, const DeviceSpan& slot) {
+  if (bucket < 0 || static_cast<size_t>(bucket) >= bucket_bytes.size()) {
+    return absl::InternalError(absl::StrCat("bucket ", bucket, " was not compiled"));
+  }
+  if (slot.bytes < bucket_bytes[static_cast<size_t>(bucket)]) {
+    return absl::InternalError(
+        absl::StrCat("bucket ", bucket, " does not fit a slot of ", slot.bytes, " bytes"));
+  }
+  return absl::OkStatus();
+}
+
 std::unique_ptr<Program> MakeBucketProgram(CopyProgram copies, std::shared_ptr<BoundArrays> arrays,
                                            absl::Span<const Bucket> buckets, const StepGate* gate) {
-  std::vector<int64_t> bucket_bytes;
-  bucket_bytes.reserve(buckets.size());
-  for (const Bucket& bucket : buckets) bucket_bytes.push_back(bucket.bytes);
-  return std::make_unique<BucketProgram>(std::move(copies), std::move(arrays),
-                                         std::move(bucket_bytes), gate);
+  return std::make_unique<BucketProgram>(std::move(copies), std::move(arrays), BytesOf(buckets),
+                                         gate);
 }
 
 }  // namespace weight_sync::refit

@@ -69,6 +69,16 @@ int64_t Box::num_elements() const {
   return count;
 }
 
+Shape Box::shape() const {
+  return *Shape::Create(absl::MakeConstSpan(size.data(), static_cast<size_t>(rank)));
+}
+
+int64_t Box::FirstElementIn(const Shape& tensor) const {
+  int64_t first = 0;
+  for (int dim = 0; dim < rank; ++dim) first = first * tensor[dim] + begin[dim];
+  return first;
+}
+
 std::string Box::ToString() const {
   return absl::StrCat("[", absl::StrJoin(absl::MakeConstSpan(begin.data(), rank), ", "), "]+[",
                       absl::StrJoin(absl::MakeConstSpan(size.data(), rank), ", "), "]");

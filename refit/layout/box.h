@@ -31,6 +31,10 @@ struct Box {
   static Box Whole(const Shape& shape);
 
   int64_t num_elements() const;
+  // Of the box by itself.
+  Shape shape() const;
+  // The row-major number of its first element in a tensor of this shape.
+  int64_t FirstElementIn(const Shape& tensor) const;
   std::string ToString() const;
   friend bool operator==(const Box& a, const Box& b) {
     return a.rank == b.rank && a.begin == b.begin && a.size == b.size;

@@ -15,11 +15,13 @@
 #include "refit/tensor/dtype.h"
 #include "refit/tensor/shape.h"
 #include "refit/tensor/tensor_view.h"
+#include "refit/testing/box_elements.h"
 #include "refit/testing/random_tensor.h"
 
 namespace weight_sync::refit {
 namespace {
 
+using testing::FlatElements;
 using ::testing::IsEmpty;
 
 Box MakeBox(const std::vector<int64_t>& begin, const std::vector<int64_t>& size) {
@@ -28,21 +30,6 @@ Box MakeBox(const std::vector<int64_t>& begin, const std::vector<int64_t>& size)
   std::copy(begin.begin(), begin.end(), box.begin.begin());
   std::copy(size.begin(), size.end(), box.size.begin());
   return box;
-}
-
-// Row-major numbers, within `shape`, of the box's elements in the box's own row-major order.
-std::vector<int64_t> FlatElements(const Shape& shape, const Box& box) {
-  std::vector<int64_t> flat;
-  for (int64_t element = 0; element < box.num_elements(); ++element) {
-    int64_t rest = element, place = 0, stride = 1;
-    for (int dim = box.rank - 1; dim >= 0; --dim) {
-      place += (box.begin[dim] + rest % box.size[dim]) * stride;
-      rest /= box.size[dim];
-      stride *= shape[dim];
-    }
-    flat.push_back(place);
-  }
-  return flat;
 }
 
 bool Inside(const Shape& shape, const Box& box) {
@@ -100,6 +87,16 @@ TEST(BoxTest, WholeIsTheShape) {
   EXPECT_EQ(Box::Whole({4, 6}).num_elements(), 24);
   EXPECT_EQ(Box::Whole({}).num_elements(), 1);
   EXPECT_EQ(Box::Whole({4, 0}).num_elements(), 0);
+}
+
+TEST(BoxTest, HasAShapeOfItsOwnAndAFirstElement) {
+  for (const Shape& shape : {Shape{}, Shape{5}, Shape{2, 3}, Shape{2, 1, 3}}) {
+    for (const Box& box : AllBoxes(shape)) {
+      EXPECT_EQ(Box::Whole(box.shape()).size, box.size);
+      EXPECT_EQ(box.shape().num_elements(), box.num_elements());
+      EXPECT_EQ(box.FirstElementIn(shape), FlatElements(shape, box).front()) << box.ToString();
+    }
+  }
 }
 
 TEST(BoxTest, PrintsBeginAndSize) {

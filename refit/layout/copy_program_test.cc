@@ -19,11 +19,13 @@
 #include "refit/tensor/dtype.h"
 #include "refit/tensor/shape.h"
 #include "refit/tensor/tensor_view.h"
+#include "refit/testing/box_elements.h"
 #include "refit/testing/random_tensor.h"
 
 namespace weight_sync::refit {
 namespace {
 
+using testing::BoxBytes;
 using testing::DenseBytes;
 using testing::kAllViewKinds;
 using testing::RandomShape;
@@ -31,23 +33,6 @@ using testing::RandomTensor;
 using testing::ViewKind;
 
 constexpr std::byte kPoison{0xa5};
-
-// The box of a dense row-major tensor, an element at a time.
-std::vector<std::byte> BoxBytes(const std::vector<std::byte>& dense, const Shape& shape,
-                                int64_t element, const Box& box) {
-  std::vector<std::byte> bytes;
-  for (int64_t i = 0; i < box.num_elements(); ++i) {
-    int64_t rest = i, place = 0, stride = 1;
-    for (int dim = box.rank - 1; dim >= 0; --dim) {
-      place += (box.begin[dim] + rest % box.size[dim]) * stride;
-      rest /= box.size[dim];
-      stride *= shape[dim];
-    }
-    const auto from = dense.begin() + place * element;
-    bytes.insert(bytes.end(), from, from + element);
-  }
-  return bytes;
-}
 
 Box RandomBox(const Shape& shape, std::mt19937& rng) {
   Box box = Box::Whole(shape);

@@ -10,6 +10,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "refit/layout/combinations.h"
 
 namespace weight_sync::refit {
 namespace {
@@ -57,18 +58,9 @@ struct DimensionAxes {
 
   // How many of the combinations, counted in A's order, lie below index `end` (from the begin).
   int64_t CountBelow(int64_t end) const {
-    int64_t below = 0, inner = 1;
-    for (int i = 0; i < count; ++i) inner *= axes[static_cast<size_t>(i)].size;
-    for (int i = 0; i < count; ++i) {
-      const Axis& axis = axes[static_cast<size_t>(i)];
-      if (end <= 0) return below;
-      inner /= axis.size;
-      const int64_t whole = (end - 1) / axis.a_step;
-      if (whole >= axis.size) return below + axis.size * inner;
-      below += whole * inner;
-      end -= whole * axis.a_step;
-    }
-    return end > 0 ? below + 1 : below;
+    return CombinationsBelow(
+        count, [this](int i) { return axes[static_cast<size_t>(i)].size; },
+        [this](int i) { return axes[static_cast<size_t>(i)].a_step; }, end);
   }
 };
 

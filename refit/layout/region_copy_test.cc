@@ -17,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "refit/layout/convert.h"
+#include "refit/testing/box_elements.h"
 #include "refit/testing/random_regions.h"
 
 namespace weight_sync::refit {
@@ -25,6 +26,7 @@ namespace {
 using ::absl_testing::IsOk;
 using ::absl_testing::IsOkAndHolds;
 using ::absl_testing::StatusIs;
+using testing::BoxBytes;
 using ::testing::HasSubstr;
 using testing::MakeRandomRelation;
 using testing::RandomRelation;
@@ -149,17 +151,7 @@ TEST(RegionCopyTest, BoxesInsideEveryDimensionEqualTheWhole) {
     std::vector<std::byte> part(static_cast<size_t>(box.num_elements()) * 2, kPoison);
     program.Run(0, bases, whole.data());
     program.Run(1, bases, part.data());
-    for (int64_t i = 0; i < box.num_elements(); ++i) {
-      int64_t rest = i, flat = 0, stride = 1;
-      for (int dim = box.rank - 1; dim >= 0; --dim) {
-        flat += (box.begin[dim] + rest % box.size[dim]) * stride;
-        rest /= box.size[dim];
-        stride *= random.a_shape[dim];
-      }
-      ASSERT_EQ(
-          std::memcmp(&part[static_cast<size_t>(i) * 2], &whole[static_cast<size_t>(flat) * 2], 2),
-          0);
-    }
+    ASSERT_EQ(part, BoxBytes(whole, random.a_shape, 2, box));
   }
 }
 

@@ -7,6 +7,8 @@
 #include <array>
 #include <vector>
 
+#include "refit/layout/combinations.h"
+
 namespace weight_sync::refit {
 namespace {
 
@@ -37,22 +39,6 @@ Region Merged(const Region& region) {
   return merged;
 }
 
-// How many combinations of `axes` (of one dimension of B, slowest first), counted in B's order, lie
-// less than `end` indices behind the region's begin.
-int64_t CountBelow(const Region& region, const std::vector<int>& axes, int64_t end) {
-  int64_t below = 0, inner = 1;
-  for (const int axis : axes) inner *= region.size[axis];
-  for (const int axis : axes) {
-    if (end <= 0) return below;
-    inner /= region.size[axis];
-    const int64_t whole = (end - 1) / region.b.step[axis];
-    if (whole >= region.size[axis]) return below + region.size[axis] * inner;
-    below += whole * inner;
-    end -= whole * region.b.step[axis];
-  }
-  return end > 0 ? below + 1 : below;
-}
-
 }  // namespace
 
 void AppendPartsInB(const Region& region, const Box& box, std::vector<Region>& out) {
@@ -68,11 +54,17 @@ void AppendPartsInB(const Region& region, const Box& box, std::vector<Region>& o
                 [&part](int x, int y) { return part.b.step[x] > part.b.step[y]; });
       std::array<int64_t, Region::kMaxAxes> sizes = {};
       for (size_t i = 0; i < axes.size(); ++i) sizes[i] = part.size[axes[i]];
-      const int64_t begin = box.begin[dim] - part.b.begin[dim];
+      // How many combinations, counted in B's order, lie below this index of the dimension.
+      const auto below = [&](int64_t end) {
+        return CombinationsBelow(
+            static_cast<int>(axes.size()),
+            [&](int i) { return part.size[axes[static_cast<size_t>(i)]]; },
+            [&](int i) { return part.b.step[axes[static_cast<size_t>(i)]]; },
+            end - part.b.begin[dim]);
+      };
       std::vector<Box> ranges;
       CutFlatRange(*Shape::Create(absl::MakeConstSpan(sizes.data(), axes.size())),
-                   CountBelow(part, axes, begin), CountBelow(part, axes, begin + box.size[dim]),
-                   ranges);
+                   below(box.begin[dim]), below(box.begin[dim] + box.size[dim]), ranges);
       for (const Box& range : ranges) {
         Region& narrower = cut.emplace_back(part);
         for (size_t i = 0; i < axes.size(); ++i) {

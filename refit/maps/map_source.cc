@@ -3,7 +3,6 @@
 
 #include "refit/maps/map_source.h"
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "refit/differences.h"
 #include "refit/layout/convert.h"
 #include "refit/layout/region_copy.h"
+#include "refit/layout/region_cursor.h"
 #include "refit/maps/source_checks.h"
 #include "refit/tensor_digest.h"
 
@@ -28,54 +28,27 @@ class RegionReader {
   // `b` says how B lies, `data` where.
   RegionReader(const Region& region, const Shape& a, const TensorView& b, const std::byte* data,
                Conversion conversion)
-      : region_(region),
+      : num_elements_(region.num_elements()),
+        cursor_(region, a, b.strides()),
         data_(data),
         element_(StorageElementBytes(b.dtype())),
-        conversion_(conversion) {
-    std::array<int64_t, Shape::kMaxRank> a_stride = {};
-    int64_t stride = 1;
-    for (int dim = a.rank() - 1; dim >= 0; --dim) {
-      a_stride[static_cast<size_t>(dim)] = stride;
-      stride *= a[dim];
-      a_ += region.a.begin[dim] * a_stride[static_cast<size_t>(dim)];
-    }
-    for (int dim = 0; dim < region.b.rank; ++dim) {
-      b_ += region.b.begin[dim] * b.strides()[static_cast<size_t>(dim)];
-    }
-    for (int axis = 0; axis < region.axes; ++axis) {
-      const size_t i = static_cast<size_t>(axis);
-      a_step_[i] = region.a.step[i] * a_stride[static_cast<size_t>(region.a.dim[i])];
-      b_step_[i] = region.b.step[i] * b.strides()[static_cast<size_t>(region.b.dim[i])];
-    }
-  }
+        conversion_(conversion) {}
 
-  int64_t num_elements() const { return region_.num_elements(); }
+  int64_t num_elements() const { return num_elements_; }
   // Where the next element lies in A, row-major.
-  int64_t place() const { return a_; }
+  int64_t place() const { return cursor_.a_place(); }
 
   void Read(std::byte* dst) {
-    ConvertElement(conversion_, data_ + b_ * element_, element_, dst);
-    for (int axis = region_.axes - 1; axis >= 0; --axis) {
-      const size_t i = static_cast<size_t>(axis);
-      a_ += a_step_[i];
-      b_ += b_step_[i];
-      if (++index_[i] < region_.size[i]) return;
-      a_ -= a_step_[i] * region_.size[i];
-      b_ -= b_step_[i] * region_.size[i];
-      index_[i] = 0;
-    }
+    ConvertElement(conversion_, data_ + cursor_.b_offset() * element_, element_, dst);
+    cursor_.Advance();
   }
 
  private:
-  const Region& region_;
+  const int64_t num_elements_;
+  RegionCursor cursor_;
   const std::byte* const data_;
   const int64_t element_;  // bytes, of B
   const Conversion conversion_;
-  int64_t a_ = 0;
-  int64_t b_ = 0;  // elements from B's first in memory
-  std::array<int64_t, Region::kMaxAxes> a_step_ = {};
-  std::array<int64_t, Region::kMaxAxes> b_step_ = {};
-  std::array<int64_t, Region::kMaxAxes> index_ = {};
 };
 
 // Whether a copy program for one view copies the other rightly.

@@ -36,6 +36,13 @@ class Compiler {
   }
 
  private:
+  // Of a region, with the begin that B's part has in the holding's box.
+  struct HeldPart {
+    int trainer;
+    const Holding* holding;
+    Region region;
+  };
+
   absl::Status AppendPiece(const Piece& piece) {
     const DType dtype = map_.hf()[piece.tensor].dtype;
     if (map_.passes_through(piece.tensor)) {
@@ -44,23 +51,34 @@ class Compiler {
       plan_.own.Append(view, holdings_.views[static_cast<size_t>(view)], piece.box, piece.dst);
       return absl::OkStatus();
     }
-    for (const WeightMap::MappedRegion& mapped : map_.regions(piece.tensor)) {
-      for (const Holding& holding : holdings_.by_trainer[static_cast<size_t>(mapped.trainer)]) {
-        parts_.clear();
-        AppendPartsInB(mapped.region, holding.box, parts_);
-        for (Region& part : parts_) {
-          for (int dim = 0; dim < part.b.rank; ++dim) part.b.begin[dim] -= holding.box.begin[dim];
-          WS_RETURN_IF_ERROR(AppendPart(part, mapped.trainer, holding, piece, dtype));
-        }
-      }
-    }
+    if (piece.tensor != tensor_) FindParts(piece.tensor);
+    for (const HeldPart& part : parts_) WS_RETURN_IF_ERROR(AppendPart(part, piece, dtype));
     return absl::OkStatus();
   }
 
-  absl::Status AppendPart(const Region& part, int trainer, const Holding& holding,
-                          const Piece& piece, DType dtype) {
+  // What is held of a tensor: once for all of its pieces, which follow one another.
+  void FindParts(int tensor) {
+    tensor_ = tensor;
+    parts_.clear();
+    std::vector<Region> regions;
+    for (const WeightMap::MappedRegion& mapped : map_.regions(tensor)) {
+      for (const Holding& holding : holdings_.by_trainer[static_cast<size_t>(mapped.trainer)]) {
+        regions.clear();
+        AppendPartsInB(mapped.region, holding.box, regions);
+        for (Region& part : regions) {
+          for (int dim = 0; dim < part.b.rank; ++dim) part.b.begin[dim] -= holding.box.begin[dim];
+          parts_.push_back({mapped.trainer, &holding, part});
+        }
+      }
+    }
+  }
+
+  absl::Status AppendPart(const HeldPart& held, const Piece& piece, DType dtype) {
+    const Region& part = held.region;
+    const Holding& holding = *held.holding;
     if (holding.process == process_) {
-      const RegionSource source = {holding.view, holdings_.dtypes[static_cast<size_t>(trainer)],
+      const RegionSource source = {holding.view,
+                                   holdings_.dtypes[static_cast<size_t>(held.trainer)],
                                    holdings_.views[static_cast<size_t>(holding.view)].strides()};
       if (process_ == 0) {
         return AppendRegion(part, source, piece.box, dtype, piece.dst, plan_.own);
@@ -87,7 +105,8 @@ class Compiler {
   const int process_;
   ShardPlan plan_;
   std::vector<int64_t> messages_;  // bytes so far of the bucket's, by process
-  std::vector<Region> parts_;
+  int tensor_ = -1;
+  std::vector<HeldPart> parts_;  // of tensor_
 };
 
 }  // namespace

@@ -17,8 +17,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
+#include "refit/bucket_program.h"
 #include "refit/differences.h"
 #include "refit/layout/convert.h"
+#include "refit/layout/region_cursor.h"
 #include "refit/maps/source_checks.h"
 #include "refit/maps/trainer_arrays.h"
 #include "refit/packing/packer.h"
@@ -36,10 +38,6 @@ constexpr int64_t kEndOfSync = -1;
 
 constexpr int64_t kDigestedAtOnce = int64_t{1} << 18;  // elements
 
-Shape ShapeOf(const Box& box) {
-  return *Shape::Create(absl::MakeConstSpan(box.size.data(), static_cast<size_t>(box.rank)));
-}
-
 void AddNumber(base::Digester& digester, int64_t number) { digester.Add(&number, sizeof(number)); }
 
 void AddRegion(base::Digester& digester, const Region& region) {
@@ -54,49 +52,6 @@ void AddRegion(base::Digester& digester, const Region& region) {
     for (int dim = 0; dim < side->rank; ++dim) AddNumber(digester, side->begin[dim]);
   }
 }
-
-// The elements of a region one after another in the row-major order of its A side: where each lies in
-// A, and its index in B.
-class RegionCursor {
- public:
-  RegionCursor(const Region& region, const Shape& a) : region_(region) {
-    std::copy_n(region.b.begin.begin(), region.b.rank, b_.begin());
-    std::array<int64_t, Shape::kMaxRank> a_stride = {};
-    int64_t stride = 1;
-    for (int dim = a.rank() - 1; dim >= 0; --dim) {
-      a_stride[static_cast<size_t>(dim)] = stride;
-      stride *= a[dim];
-      place_ += region.a.begin[dim] * a_stride[static_cast<size_t>(dim)];
-    }
-    for (int axis = 0; axis < region.axes; ++axis) {
-      const size_t i = static_cast<size_t>(axis);
-      a_step_[i] = region.a.step[i] * a_stride[static_cast<size_t>(region.a.dim[i])];
-    }
-  }
-
-  int64_t place() const { return place_; }
-  const std::array<int64_t, Shape::kMaxRank>& b() const { return b_; }
-
-  void Advance() {
-    for (int axis = region_.axes - 1; axis >= 0; --axis) {
-      const size_t i = static_cast<size_t>(axis);
-      int64_t& b = b_[static_cast<size_t>(region_.b.dim[i])];
-      place_ += a_step_[i];
-      b += region_.b.step[i];
-      if (++index_[i] < region_.size[i]) return;
-      place_ -= a_step_[i] * region_.size[i];
-      b -= region_.b.step[i] * region_.size[i];
-      index_[i] = 0;
-    }
-  }
-
- private:
-  const Region& region_;
-  int64_t place_ = 0;
-  std::array<int64_t, Shape::kMaxRank> b_ = {};
-  std::array<int64_t, Region::kMaxAxes> a_step_ = {};
-  std::array<int64_t, Region::kMaxAxes> index_ = {};
-};
 
 bool Contains(const Box& box, const std::array<int64_t, Shape::kMaxRank>& index) {
   for (int dim = 0; dim < box.rank; ++dim) {
@@ -119,11 +74,11 @@ const Holding& HolderOf(const std::vector<Holding>& holdings,
 
 class ShardedSource::ShardedProgram : public Program {
  public:
-  ShardedProgram(ShardedSource* source, ShardPlan plan, std::vector<int64_t> bucket_bytes,
+  ShardedProgram(ShardedSource* source, ShardPlan plan, std::vector<int64_t> slot_bytes,
                  const base::Digest128& fingerprint)
       : source_(source),
         plan_(std::move(plan)),
-        bucket_bytes_(std::move(bucket_bytes)),
+        slot_bytes_(std::move(slot_bytes)),
         fingerprint_(fingerprint) {}
 
   absl::StatusOr<ReadGuard> Begin(Version version, const base::CancelScope& scope) override {
@@ -138,27 +93,16 @@ class ShardedSource::ShardedProgram : public Program {
   }
 
   absl::StatusOr<Event> Fill(int bucket, const DeviceSpan& dst, Stream&) override {
-    if (bucket < 0 || bucket >= plan_.own.buckets()) {
-      return absl::InternalError(absl::StrCat("bucket ", bucket, " was not compiled"));
-    }
     if (source_->open_sync_ == nullptr) {
       return absl::FailedPreconditionError("no sync is open: Begin() first");
     }
-    if (source_->arrays_->binding() != binding_) {
-      return absl::AbortedError(absl::StrCat(
-          "bucket ", bucket, ": the arrays were bound anew or released since the sync began"));
-    }
-    WS_ASSIGN_OR_RETURN(const auto bases, source_->arrays_->bases());
-    if (source_->communicator_->rank() == 0) {
-      if (dst.bytes < bucket_bytes_[static_cast<size_t>(bucket)]) {
-        return absl::InternalError(
-            absl::StrCat("bucket ", bucket, " does not fit a slot of ", dst.bytes, " bytes"));
-      }
-      plan_.own.Run(bucket, bases, dst.data);
-    }
+    WS_RETURN_IF_ERROR(CheckSlot(bucket, slot_bytes_, dst));
+    const auto bases = source_->arrays_->bases(binding_);
+    if (!bases.ok()) return base::Prefixed(absl::StrCat("bucket ", bucket), bases.status());
+    if (source_->communicator_->rank() == 0) plan_.own.Run(bucket, *bases, dst.data);
     WS_RETURN_IF_ERROR(source_->communicator_->Gather(
         bucket, plan_.sizes(bucket),
-        [&](absl::Span<std::byte> message) { plan_.own.Run(bucket, bases, message.data()); },
+        [&](absl::Span<std::byte> message) { plan_.own.Run(bucket, *bases, message.data()); },
         [&](int process, absl::Span<const std::byte> message) {
           const std::byte* const base = message.data();
           plan_.from_others[static_cast<size_t>(process)].Run(bucket, {&base, 1}, dst.data);
@@ -226,7 +170,7 @@ class ShardedSource::ShardedProgram : public Program {
 
   ShardedSource* const source_;
   const ShardPlan plan_;
-  const std::vector<int64_t> bucket_bytes_;
+  const std::vector<int64_t> slot_bytes_;  // by bucket: what Fill() writes into
   const base::Digest128 fingerprint_;
   uint64_t binding_ = 0;  // of the sync that is open
 };
@@ -296,7 +240,7 @@ absl::Status ShardedSource::Declare(absl::Span<const ShardedSpec> specs) {
       if (process != communicator_->rank()) continue;
       holding.view = static_cast<int>(holdings_.views.size());
       view_of_[{static_cast<int>(trainer), rank}] = holding.view;
-      holdings_.views.push_back(TensorView::Contiguous(nullptr, spec.dtype, ShapeOf(box)));
+      holdings_.views.push_back(TensorView::Contiguous(nullptr, spec.dtype, box.shape()));
     }
   }
   return absl::OkStatus();
@@ -334,10 +278,10 @@ absl::Status ShardedSource::Bind(Version version, absl::Span<const ShardArray> s
       continue;
     }
     if (!seen.emplace(shard.name, shard.mesh_rank).second) twice.Add(what);
-    if (shard.view.dtype() != holdings_.dtypes[t] || shard.view.shape() != ShapeOf(*box) ||
+    if (shard.view.dtype() != holdings_.dtypes[t] || shard.view.shape() != box->shape() ||
         !shard.view.is_contiguous()) {
       other.Add(absl::StrCat(what, " ", shard.view.dtype(), " ", shard.view.shape(), " for ",
-                             holdings_.dtypes[t], " ", ShapeOf(*box)));
+                             holdings_.dtypes[t], " ", box->shape()));
       continue;
     }
     if (shard.view.data() == nullptr && shard.view.num_bytes() > 0) empty.Add(what);
@@ -382,10 +326,10 @@ absl::Status ShardedSource::UseSnapshots() { return arrays_->UseSnapshots(); }
 absl::StatusOr<std::unique_ptr<Program>> ShardedSource::Compile(absl::Span<const Bucket> buckets) {
   WS_ASSIGN_OR_RETURN(ShardPlan plan,
                       CompileShardPlan(map_, holdings_, buckets, communicator_->rank()));
-  std::vector<int64_t> bucket_bytes;
-  bucket_bytes.reserve(buckets.size());
-  for (const Bucket& bucket : buckets) bucket_bytes.push_back(bucket.bytes);
-  return std::make_unique<ShardedProgram>(this, std::move(plan), std::move(bucket_bytes),
+  // Only process 0 writes into a slot.
+  std::vector<int64_t> slot_bytes =
+      communicator_->rank() == 0 ? BytesOf(buckets) : std::vector<int64_t>(buckets.size());
+  return std::make_unique<ShardedProgram>(this, std::move(plan), std::move(slot_bytes),
                                           Fingerprint(buckets));
 }
 
@@ -443,7 +387,7 @@ class ShardedSource::ElementReader {
     const RegionCursor begin = cursor_;
     std::fill(sizes_.begin(), sizes_.end(), 0);
     for (int64_t i = 0; i < count; ++i, cursor_.Advance()) {
-      const Holding& holding = HolderOf(holdings_, cursor_.b(), last_);
+      const Holding& holding = HolderOf(holdings_, cursor_.b_index(), last_);
       if (holding.process != 0) sizes_[static_cast<size_t>(holding.process)] += element_;
     }
     Communicator& communicator = *source_.communicator_;
@@ -453,9 +397,9 @@ class ShardedSource::ElementReader {
           std::byte* to = message.data();
           RegionCursor cursor = begin;
           for (int64_t i = 0; i < count; ++i, cursor.Advance()) {
-            const Holding& holding = HolderOf(holdings_, cursor.b(), last_);
+            const Holding& holding = HolderOf(holdings_, cursor.b_index(), last_);
             if (holding.process != communicator.rank()) continue;
-            ReadLocal(holding, cursor.b(), to);
+            ReadLocal(holding, cursor.b_index(), to);
             to += element_;
           }
         },
@@ -468,16 +412,16 @@ class ShardedSource::ElementReader {
     std::array<std::byte, 8> own;
     RegionCursor cursor = begin;
     for (int64_t i = 0; i < count; ++i, cursor.Advance()) {
-      const Holding& holding = HolderOf(holdings_, cursor.b(), last_);
+      const Holding& holding = HolderOf(holdings_, cursor.b_index(), last_);
       const size_t process = static_cast<size_t>(holding.process);
       const std::byte* from = own.data();
       if (process == 0) {
-        ReadLocal(holding, cursor.b(), own.data());
+        ReadLocal(holding, cursor.b_index(), own.data());
       } else {
         from = received_[process].data() + at[process];
         at[process] += static_cast<size_t>(element_);
       }
-      use(cursor.place(), from);
+      use(cursor.a_place(), from);
     }
     return absl::OkStatus();
   }

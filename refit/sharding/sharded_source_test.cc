@@ -28,9 +28,11 @@
 #include "refit/packing/packer.h"
 #include "refit/sharding/communicators/thread_communicator.h"
 #include "refit/tensor_digest.h"
+#include "refit/testing/box_elements.h"
 #include "refit/testing/elements.h"
 #include "refit/testing/family_trees.h"
 #include "refit/testing/model_spec.h"
+#include "refit/testing/run_refit.h"
 
 namespace weight_sync::refit {
 namespace {
@@ -49,8 +51,6 @@ using testing::ModelSpec;
 using testing::PlainCase;
 using testing::Storage;
 using testing::TinyModel;
-
-constexpr std::byte kPoison{0xa5};
 
 Shape ShapeOf(const Elements& tensor) { return *Shape::Create(tensor.shape); }
 
@@ -86,23 +86,6 @@ Sharding RandomSharding(const Shape& shape, std::mt19937& rng) {
   }
 }
 
-// The box of a row-major tensor, by brute force.
-std::vector<std::byte> Cut(const std::vector<std::byte>& whole, const Shape& shape, const Box& box,
-                           int64_t element) {
-  std::vector<std::byte> cut;
-  for (int64_t i = 0; i < box.num_elements(); ++i) {
-    int64_t rest = i, place = 0, stride = 1;
-    for (int dim = box.rank - 1; dim >= 0; --dim) {
-      place += (box.begin[dim] + rest % box.size[dim]) * stride;
-      rest /= box.size[dim];
-      stride *= shape[dim];
-    }
-    const std::byte* const from = whole.data() + place * element;
-    cut.insert(cut.end(), from, from + element);
-  }
-  return cut;
-}
-
 // A trainer of several processes, each a thread.
 class Trainer {
  public:
@@ -124,13 +107,11 @@ class Trainer {
       const Sharding& sharding = specs_.back().sharding;
       for (const int rank : sharding.mesh().ranks()) {
         const Box box = *sharding.LocalBox(rank);
-        Shape local =
-            *Shape::Create(absl::MakeConstSpan(box.size.data(), static_cast<size_t>(box.rank)));
         storage_.push_back(std::make_unique<std::vector<std::byte>>(
-            Cut(whole, shape, box, DTypeBits(DTypeOf(arrays)) / 8)));
+            testing::BoxBytes(whole, shape, DTypeBits(DTypeOf(arrays)) / 8, box)));
         shards_[static_cast<size_t>(ProcessOf(rank))].push_back(
-            {tensor.name, TensorView::Contiguous(storage_.back()->data(), DTypeOf(arrays), local),
-             rank});
+            {tensor.name,
+             TensorView::Contiguous(storage_.back()->data(), DTypeOf(arrays), box.shape()), rank});
       }
     }
   }
@@ -188,24 +169,8 @@ class Trainer {
   absl::Status Sync(Version version, bool digests, const base::CancelScope& scope) {
     WS_ASSIGN_OR_RETURN(const ReadGuard guard, program(0).Begin(version, scope));
     const RefitInfo& info = source(0).info();
-    std::vector<std::vector<std::byte>> table;
-    for (const TensorSpec& tensor : info.tensors()) {
-      table.emplace_back(static_cast<size_t>(tensor.bytes()), kPoison);
-    }
-    Stream stream = Stream::Host();
-    std::vector<std::byte> slot(static_cast<size_t>(geometry_.bucket_bytes), kPoison);
-    for (size_t b = 0; b < buckets_.size(); ++b) {
-      WS_RETURN_IF_ERROR(program(0)
-                             .Fill(static_cast<int>(b),
-                                   {slot.data(), geometry_.bucket_bytes, Device::Host()}, stream)
-                             .status());
-      for (const Piece& piece : buckets_[b].pieces) {
-        const TensorSpec& tensor = info[piece.tensor];
-        StoreBox(slot.data() + piece.dst, piece.box,
-                 MutableTensorView::Contiguous(table[static_cast<size_t>(piece.tensor)].data(),
-                                               tensor.dtype, tensor.shape));
-      }
-    }
+    WS_ASSIGN_OR_RETURN(const auto table,
+                        testing::FillTable(info, program(0), buckets_, geometry_.bucket_bytes));
     const testing::ByName expected(hf_);
     for (int t = 0; t < info.size(); ++t) {
       const std::vector<std::byte> bytes = testing::Bytes(expected(info[t].name), Storage::kBF16);

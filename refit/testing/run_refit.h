@@ -11,15 +11,26 @@
 #define WEIGHT_SYNC_REFIT_TESTING_RUN_REFIT_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "refit/packing/bucket.h"
 #include "refit/packing/packer.h"
+#include "refit/refit_info.h"
 #include "refit/refit_source.h"
 
 namespace weight_sync::refit::testing {
 
-// The tensors' bytes, in the order of source.info(). What was not written has a value that shows.
+// Runs a program whose sync is open, bucket by bucket. The tensors' bytes, in the order of `info`; what
+// was not written has a value that shows.
+absl::StatusOr<std::vector<std::vector<std::byte>>> FillTable(const RefitInfo& info,
+                                                              Program& program,
+                                                              absl::Span<const Bucket> buckets,
+                                                              int64_t slot_bytes);
+
+// The same of a whole refit.
 absl::StatusOr<std::vector<std::vector<std::byte>>> RunRefit(RefitSource& source,
                                                              const Geometry& geometry);
 

@@ -319,11 +319,9 @@ absl::StatusOr<ws_piece> CompiledProgram::PieceAt(int32_t bucket, int32_t index)
   // Pack() cuts tensors into boxes whose elements follow one another.
   const refit::TensorSpec& tensor = source_->map().hf()[piece.tensor];
   const refit::Shape shape = refit::StorageShape(tensor.dtype, tensor.shape);
-  int64_t first = 0;
-  for (int d = 0; d < shape.rank(); ++d) first = first * shape[d] + piece.box.begin[d];
   ws_piece found = {};
   found.tensor = piece.tensor;
-  found.tensor_offset = first * refit::StorageElementBytes(tensor.dtype);
+  found.tensor_offset = piece.box.FirstElementIn(shape) * refit::StorageElementBytes(tensor.dtype);
   found.bucket_offset = piece.dst;
   found.bytes = piece.bytes;
   return found;

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every function that uses the instructions says so itself, so that no inline function of a header
-// is compiled with them and then shared with the rest of the program.
+// is compiled with them and then shared with the rest of the program. What vector_rows.h has is
+// compiled for operations that are private to this file.
 
 #if defined(__x86_64__)
 
@@ -10,29 +11,29 @@
 
 #include <cstring>
 
-#include "refit/layout/convert.h"
 #include "refit/layout/kernels/levels.h"
 
-#define WS_AVX2 [[gnu::target("avx2,prfchw")]]
-#define WS_AVX2_INLINE [[gnu::target("avx2,prfchw"), gnu::always_inline]] inline
+#define WS_LEVEL [[gnu::target("avx2,prfchw")]]
+#define WS_LEVEL_INLINE [[gnu::target("avx2,prfchw"), gnu::always_inline]] inline
+#include "refit/layout/kernels/vector_rows.h"  // after what it needs
 
 namespace weight_sync::refit {
 namespace {
 
 constexpr int64_t kVector = 32;
 
-WS_AVX2_INLINE __m256i Load(const std::byte* from) {
+WS_LEVEL_INLINE __m256i Load(const std::byte* from) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
-WS_AVX2_INLINE void Store(std::byte* to, __m256i value) {
+WS_LEVEL_INLINE void Store(std::byte* to, __m256i value) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), value);
 }
-WS_AVX2_INLINE __m128i LoadLane(const std::byte* from) {
+WS_LEVEL_INLINE __m128i LoadLane(const std::byte* from) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
 }
 
-WS_AVX2 void Copy(const std::byte* src, int64_t src_row, int64_t rows, int64_t count,
-                  std::byte* dst, int64_t dst_row) {
+WS_LEVEL void Copy(const std::byte* src, int64_t src_row, int64_t rows, int64_t count,
+                   std::byte* dst, int64_t dst_row) {
   for (int64_t r = 0; r < rows; ++r, src += src_row, dst += dst_row) {
     if (count > kTileBytes || count % kVector != 0) {
       std::memcpy(dst, src, static_cast<size_t>(count));
@@ -43,7 +44,7 @@ WS_AVX2 void Copy(const std::byte* src, int64_t src_row, int64_t rows, int64_t c
 }
 
 // FloatToBFloat16 of 8, each in the lower half of 32 bits.
-WS_AVX2_INLINE __m256i Round(__m256i bits) {
+WS_LEVEL_INLINE __m256i Round(__m256i bits) {
   const __m256i upper = _mm256_srli_epi32(bits, 16);
   const __m256i odd = _mm256_and_si256(upper, _mm256_set1_epi32(1));
   const __m256i rounded = _mm256_srli_epi32(
@@ -57,105 +58,56 @@ WS_AVX2_INLINE __m256i Round(__m256i bits) {
 }
 
 // 16 elements, half a line of the destination.
-WS_AVX2_INLINE __m256i Narrow(const std::byte* src) {
+WS_LEVEL_INLINE __m256i Narrow(const std::byte* src) {
   const __m256i low = Round(Load(src)), high = Round(Load(src + kVector));
   // Packs lane by lane, which leaves the middle quarters exchanged.
   return _mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0xd8);
 }
 
 // 8 elements.
-WS_AVX2_INLINE __m256i Widen(const std::byte* src) {
+WS_LEVEL_INLINE __m256i Widen(const std::byte* src) {
   return _mm256_slli_epi32(_mm256_cvtepu16_epi32(LoadLane(src)), 16);
 }
 
-WS_AVX2 void F32ToBF16(const std::byte* src, int64_t src_row, int64_t rows, int64_t count,
-                       std::byte* dst, int64_t dst_row) {
-  for (int64_t r = 0; r < rows; ++r, src += src_row, dst += dst_row) {
-    int64_t i = 0;
-    for (; i + 16 <= count; i += 16) Store(dst + 2 * i, Narrow(src + 4 * i));
-    for (; i < count; ++i) ConvertElement(Conversion::kF32ToBF16, src + 4 * i, 0, dst + 2 * i);
-  }
-}
-
-WS_AVX2 void BF16ToF32(const std::byte* src, int64_t src_row, int64_t rows, int64_t count,
-                       std::byte* dst, int64_t dst_row) {
-  for (int64_t r = 0; r < rows; ++r, src += src_row, dst += dst_row) {
-    int64_t i = 0;
-    for (; i + 8 <= count; i += 8) Store(dst + 4 * i, Widen(src + 2 * i));
-    for (; i < count; ++i) ConvertElement(Conversion::kBF16ToF32, src + 2 * i, 0, dst + 4 * i);
-  }
-}
-
-WS_AVX2_INLINE void StoreLine(std::byte* to, __m256i low, __m256i high) {
+WS_LEVEL_INLINE void StoreLine(std::byte* to, __m256i low, __m256i high) {
   _mm256_stream_si256(reinterpret_cast<__m256i*>(to), low);
   _mm256_stream_si256(reinterpret_cast<__m256i*>(to + kVector), high);
-}
-
-// How to copy or convert rows (kRows), and one line of the destination past the caches. Processors
-// guess what is read next within a page; four streams from four pages keep the memory busier than
-// one.
-template <class Op>
-WS_AVX2 void Stream(const std::byte* src, int64_t src_row, int64_t rows, int64_t count,
-                    std::byte* dst, int64_t dst_row) {
-  constexpr int64_t kLine = kLineBytes / Op::kDst;
-  if (rows > 1 && dst_row % kLineBytes != 0) {
-    for (int64_t r = 0; r < rows; ++r) {
-      Stream<Op>(src + r * src_row, 0, 1, count, dst + r * dst_row, 0);
-    }
-    return;
-  }
-  const int64_t past_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst) % kLineBytes);
-  int64_t head = (kLineBytes - past_line) % kLineBytes / Op::kDst;
-  if (past_line % Op::kDst != 0 || head > count) head = count;
-  const int64_t end = head + (count - head) / kLine * kLine;
-  if (head > 0) Op::kRows(src, src_row, rows, head, dst, dst_row);
-  int64_t r = 0;
-  for (; r + 4 <= rows; r += 4) {
-    const std::byte* const from = src + r * src_row;
-    std::byte* const to = dst + r * dst_row;
-    for (int64_t i = head; i < end; i += kLine) {
-#pragma GCC unroll 4
-      for (int64_t j = 0; j < 4; ++j) {
-        Op::StreamLine(from + j * src_row + i * Op::kSrc, to + j * dst_row + i * Op::kDst);
-      }
-    }
-  }
-  for (; r < rows; ++r) {
-    for (int64_t i = head; i < end; i += kLine) {
-      Op::StreamLine(src + r * src_row + i * Op::kSrc, dst + r * dst_row + i * Op::kDst);
-    }
-  }
-  if (end < count) {
-    Op::kRows(src + end * Op::kSrc, src_row, rows, count - end, dst + end * Op::kDst, dst_row);
-  }
 }
 
 struct CopyOp {
   static constexpr int64_t kSrc = 1, kDst = 1;
   static constexpr Kernels::Rows kRows = Copy;
-  WS_AVX2_INLINE static void StreamLine(const std::byte* src, std::byte* dst) {
+  WS_LEVEL_INLINE static void StreamLine(const std::byte* src, std::byte* dst) {
     StoreLine(dst, Load(src), Load(src + kVector));
   }
 };
 
 struct F32ToBF16Op {
-  static constexpr int64_t kSrc = 4, kDst = 2;
-  static constexpr Kernels::Rows kRows = F32ToBF16;
-  WS_AVX2_INLINE static void StreamLine(const std::byte* src, std::byte* dst) {
+  static constexpr int64_t kSrc = 4, kDst = 2, kElements = 16;
+  static constexpr Conversion kConversion = Conversion::kF32ToBF16;
+  static constexpr Kernels::Rows kRows = ConvertRows<F32ToBF16Op>;
+  WS_LEVEL_INLINE static void StoreVector(const std::byte* src, std::byte* dst) {
+    Store(dst, Narrow(src));
+  }
+  WS_LEVEL_INLINE static void StreamLine(const std::byte* src, std::byte* dst) {
     StoreLine(dst, Narrow(src), Narrow(src + 2 * kVector));
   }
 };
 
 struct BF16ToF32Op {
-  static constexpr int64_t kSrc = 2, kDst = 4;
-  static constexpr Kernels::Rows kRows = BF16ToF32;
-  WS_AVX2_INLINE static void StreamLine(const std::byte* src, std::byte* dst) {
+  static constexpr int64_t kSrc = 2, kDst = 4, kElements = 8;
+  static constexpr Conversion kConversion = Conversion::kBF16ToF32;
+  static constexpr Kernels::Rows kRows = ConvertRows<BF16ToF32Op>;
+  WS_LEVEL_INLINE static void StoreVector(const std::byte* src, std::byte* dst) {
+    Store(dst, Widen(src));
+  }
+  WS_LEVEL_INLINE static void StreamLine(const std::byte* src, std::byte* dst) {
     StoreLine(dst, Widen(src), Widen(src + kVector / 2));
   }
 };
 
 template <int kElement>
-WS_AVX2_INLINE __m256i InterleaveLow(__m256i a, __m256i b) {
+WS_LEVEL_INLINE __m256i InterleaveLow(__m256i a, __m256i b) {
   if constexpr (kElement == 1) return _mm256_unpacklo_epi8(a, b);
   if constexpr (kElement == 2) return _mm256_unpacklo_epi16(a, b);
   if constexpr (kElement == 4) return _mm256_unpacklo_epi32(a, b);
@@ -163,7 +115,7 @@ WS_AVX2_INLINE __m256i InterleaveLow(__m256i a, __m256i b) {
 }
 
 template <int kElement>
-WS_AVX2_INLINE __m256i InterleaveHigh(__m256i a, __m256i b) {
+WS_LEVEL_INLINE __m256i InterleaveHigh(__m256i a, __m256i b) {
   if constexpr (kElement == 1) return _mm256_unpackhi_epi8(a, b);
   if constexpr (kElement == 2) return _mm256_unpackhi_epi16(a, b);
   if constexpr (kElement == 4) return _mm256_unpackhi_epi32(a, b);
@@ -174,7 +126,7 @@ WS_AVX2_INLINE __m256i InterleaveHigh(__m256i a, __m256i b) {
 // the first half of the vectors with the second, as often as k is halved, transposes the k x k
 // elements of each lane place. Then vector i is half a line of row i.
 template <int kElement>
-WS_AVX2_INLINE void TransposeHalves(const std::byte* tile, std::byte* dst, int64_t dst_row) {
+WS_LEVEL_INLINE void TransposeHalves(const std::byte* tile, std::byte* dst, int64_t dst_row) {
   constexpr int kLane = 16 / kElement;
   __m256i x[kLane], y[kLane];
 #pragma GCC unroll 16
@@ -198,8 +150,8 @@ WS_AVX2_INLINE void TransposeHalves(const std::byte* tile, std::byte* dst, int64
 }
 
 template <int kElement>
-WS_AVX2 void Transpose(const std::byte* tile, int64_t rows, int64_t columns, std::byte* dst,
-                       int64_t dst_row) {
+WS_LEVEL void Transpose(const std::byte* tile, int64_t rows, int64_t columns, std::byte* dst,
+                        int64_t dst_row) {
   constexpr int kLane = 16 / kElement;
   constexpr int kLine = 64 / kElement;
   for (int64_t r = 0; r < rows; ++r) {
@@ -217,8 +169,8 @@ WS_AVX2 void Transpose(const std::byte* tile, int64_t rows, int64_t columns, std
 
 // Both halves of a line have to leave one after the other, or it goes out twice.
 template <int kElement>
-WS_AVX2 void TransposeStream(const std::byte* tile, int64_t rows, int64_t columns, std::byte* dst,
-                             int64_t dst_row) {
+WS_LEVEL void TransposeStream(const std::byte* tile, int64_t rows, int64_t columns, std::byte* dst,
+                              int64_t dst_row) {
   constexpr int kLane = 16 / kElement;
   constexpr int kLine = 64 / kElement;
   alignas(kLineBytes) std::byte lines[kLane * kLineBytes];
@@ -243,11 +195,11 @@ void Fence() { _mm_sfence(); }
 
 const Kernels kAvx2Kernels = {
     Copy,
-    F32ToBF16,
-    BF16ToF32,
-    Stream<CopyOp>,
-    Stream<F32ToBF16Op>,
-    Stream<BF16ToF32Op>,
+    ConvertRows<F32ToBF16Op>,
+    ConvertRows<BF16ToF32Op>,
+    StreamRows<CopyOp>,
+    StreamRows<F32ToBF16Op>,
+    StreamRows<BF16ToF32Op>,
     {Transpose<1>, Transpose<2>, Transpose<4>, Transpose<8>},
     {TransposeStream<1>, TransposeStream<2>, TransposeStream<4>, TransposeStream<8>},
     Fence,

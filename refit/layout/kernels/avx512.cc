@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every function that uses the instructions says so itself, so that no inline function of a header
-// is compiled with them and then shared with the rest of the program.
+// is compiled with them and then shared with the rest of the program. What vector_rows.h has is
+// compiled for operations that are private to this file.
 
 #if defined(__x86_64__)
 
@@ -10,34 +11,34 @@
 
 #include <cstring>
 
-#include "refit/layout/convert.h"
 #include "refit/layout/kernels/levels.h"
 
-#define WS_AVX512 [[gnu::target("avx512f,avx512bw,prfchw")]]
-#define WS_AVX512_INLINE [[gnu::target("avx512f,avx512bw,prfchw"), gnu::always_inline]] inline
+#define WS_LEVEL [[gnu::target("avx512f,avx512bw,prfchw")]]
+#define WS_LEVEL_INLINE [[gnu::target("avx512f,avx512bw,prfchw"), gnu::always_inline]] inline
+#include "refit/layout/kernels/vector_rows.h"  // after what it needs
 
 namespace weight_sync::refit {
 namespace {
 
 constexpr int64_t kVector = 64;
 
-WS_AVX512_INLINE __m512i Load(const std::byte* from) { return _mm512_loadu_si512(from); }
-WS_AVX512_INLINE void Store(std::byte* to, __m512i value) { _mm512_storeu_si512(to, value); }
-WS_AVX512_INLINE void StoreLine(std::byte* to, __m512i value) {
+WS_LEVEL_INLINE __m512i Load(const std::byte* from) { return _mm512_loadu_si512(from); }
+WS_LEVEL_INLINE void Store(std::byte* to, __m512i value) { _mm512_storeu_si512(to, value); }
+WS_LEVEL_INLINE void StoreLine(std::byte* to, __m512i value) {
   _mm512_stream_si512(reinterpret_cast<__m512i*>(to), value);
 }
-WS_AVX512_INLINE __m128i LoadLane(const std::byte* from) {
+WS_LEVEL_INLINE __m128i LoadLane(const std::byte* from) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
 }
 
 // Fewer bytes than a vector has.
-WS_AVX512_INLINE void CopyRest(const std::byte* src, int64_t bytes, std::byte* dst) {
+WS_LEVEL_INLINE void CopyRest(const std::byte* src, int64_t bytes, std::byte* dst) {
   const __mmask64 mask = (uint64_t{1} << bytes) - 1;
   _mm512_mask_storeu_epi8(dst, mask, _mm512_maskz_loadu_epi8(mask, src));
 }
 
-WS_AVX512 void Copy(const std::byte* src, int64_t src_row, int64_t rows, int64_t count,
-                    std::byte* dst, int64_t dst_row) {
+WS_LEVEL void Copy(const std::byte* src, int64_t src_row, int64_t rows, int64_t count,
+                   std::byte* dst, int64_t dst_row) {
   for (int64_t r = 0; r < rows; ++r, src += src_row, dst += dst_row) {
     if (count > kTileBytes) {
       std::memcpy(dst, src, static_cast<size_t>(count));
@@ -50,7 +51,7 @@ WS_AVX512 void Copy(const std::byte* src, int64_t src_row, int64_t rows, int64_t
 }
 
 // FloatToBFloat16 of 16.
-WS_AVX512_INLINE __m256i Round(__m512i bits) {
+WS_LEVEL_INLINE __m256i Round(__m512i bits) {
   const __m512i upper = _mm512_srli_epi32(bits, 16);
   const __m512i odd = _mm512_and_si512(upper, _mm512_set1_epi32(1));
   const __m512i rounded = _mm512_srli_epi32(
@@ -63,100 +64,51 @@ WS_AVX512_INLINE __m256i Round(__m512i bits) {
 }
 
 // 32 elements, a line of the destination.
-WS_AVX512_INLINE __m512i Narrow(const std::byte* src) {
+WS_LEVEL_INLINE __m512i Narrow(const std::byte* src) {
   const __m256i low = Round(Load(src)), high = Round(Load(src + kVector));
   return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 
 // 16 elements.
-WS_AVX512_INLINE __m512i Widen(const std::byte* src) {
+WS_LEVEL_INLINE __m512i Widen(const std::byte* src) {
   const __m256i narrow = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(src));
   return _mm512_slli_epi32(_mm512_cvtepu16_epi32(narrow), 16);
-}
-
-WS_AVX512 void F32ToBF16(const std::byte* src, int64_t src_row, int64_t rows, int64_t count,
-                         std::byte* dst, int64_t dst_row) {
-  for (int64_t r = 0; r < rows; ++r, src += src_row, dst += dst_row) {
-    int64_t i = 0;
-    for (; i + 32 <= count; i += 32) Store(dst + 2 * i, Narrow(src + 4 * i));
-    for (; i < count; ++i) ConvertElement(Conversion::kF32ToBF16, src + 4 * i, 0, dst + 2 * i);
-  }
-}
-
-WS_AVX512 void BF16ToF32(const std::byte* src, int64_t src_row, int64_t rows, int64_t count,
-                         std::byte* dst, int64_t dst_row) {
-  for (int64_t r = 0; r < rows; ++r, src += src_row, dst += dst_row) {
-    int64_t i = 0;
-    for (; i + 16 <= count; i += 16) Store(dst + 4 * i, Widen(src + 2 * i));
-    for (; i < count; ++i) ConvertElement(Conversion::kBF16ToF32, src + 2 * i, 0, dst + 4 * i);
-  }
-}
-
-// How to copy or convert rows (kRows), and one line of the destination past the caches. Processors
-// guess what is read next within a page; four streams from four pages keep the memory busier than
-// one.
-template <class Op>
-WS_AVX512 void Stream(const std::byte* src, int64_t src_row, int64_t rows, int64_t count,
-                      std::byte* dst, int64_t dst_row) {
-  constexpr int64_t kLine = kLineBytes / Op::kDst;
-  if (rows > 1 && dst_row % kLineBytes != 0) {
-    for (int64_t r = 0; r < rows; ++r) {
-      Stream<Op>(src + r * src_row, 0, 1, count, dst + r * dst_row, 0);
-    }
-    return;
-  }
-  const int64_t past_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst) % kLineBytes);
-  int64_t head = (kLineBytes - past_line) % kLineBytes / Op::kDst;
-  if (past_line % Op::kDst != 0 || head > count) head = count;
-  const int64_t end = head + (count - head) / kLine * kLine;
-  if (head > 0) Op::kRows(src, src_row, rows, head, dst, dst_row);
-  int64_t r = 0;
-  for (; r + 4 <= rows; r += 4) {
-    const std::byte* const from = src + r * src_row;
-    std::byte* const to = dst + r * dst_row;
-    for (int64_t i = head; i < end; i += kLine) {
-#pragma GCC unroll 4
-      for (int64_t j = 0; j < 4; ++j) {
-        Op::StreamLine(from + j * src_row + i * Op::kSrc, to + j * dst_row + i * Op::kDst);
-      }
-    }
-  }
-  for (; r < rows; ++r) {
-    for (int64_t i = head; i < end; i += kLine) {
-      Op::StreamLine(src + r * src_row + i * Op::kSrc, dst + r * dst_row + i * Op::kDst);
-    }
-  }
-  if (end < count) {
-    Op::kRows(src + end * Op::kSrc, src_row, rows, count - end, dst + end * Op::kDst, dst_row);
-  }
 }
 
 struct CopyOp {
   static constexpr int64_t kSrc = 1, kDst = 1;
   static constexpr Kernels::Rows kRows = Copy;
-  WS_AVX512_INLINE static void StreamLine(const std::byte* src, std::byte* dst) {
+  WS_LEVEL_INLINE static void StreamLine(const std::byte* src, std::byte* dst) {
     StoreLine(dst, Load(src));
   }
 };
 
 struct F32ToBF16Op {
-  static constexpr int64_t kSrc = 4, kDst = 2;
-  static constexpr Kernels::Rows kRows = F32ToBF16;
-  WS_AVX512_INLINE static void StreamLine(const std::byte* src, std::byte* dst) {
+  static constexpr int64_t kSrc = 4, kDst = 2, kElements = 32;
+  static constexpr Conversion kConversion = Conversion::kF32ToBF16;
+  static constexpr Kernels::Rows kRows = ConvertRows<F32ToBF16Op>;
+  WS_LEVEL_INLINE static void StoreVector(const std::byte* src, std::byte* dst) {
+    Store(dst, Narrow(src));
+  }
+  WS_LEVEL_INLINE static void StreamLine(const std::byte* src, std::byte* dst) {
     StoreLine(dst, Narrow(src));
   }
 };
 
 struct BF16ToF32Op {
-  static constexpr int64_t kSrc = 2, kDst = 4;
-  static constexpr Kernels::Rows kRows = BF16ToF32;
-  WS_AVX512_INLINE static void StreamLine(const std::byte* src, std::byte* dst) {
+  static constexpr int64_t kSrc = 2, kDst = 4, kElements = 16;
+  static constexpr Conversion kConversion = Conversion::kBF16ToF32;
+  static constexpr Kernels::Rows kRows = ConvertRows<BF16ToF32Op>;
+  WS_LEVEL_INLINE static void StoreVector(const std::byte* src, std::byte* dst) {
+    Store(dst, Widen(src));
+  }
+  WS_LEVEL_INLINE static void StreamLine(const std::byte* src, std::byte* dst) {
     StoreLine(dst, Widen(src));
   }
 };
 
 template <int kElement>
-WS_AVX512_INLINE __m512i InterleaveLow(__m512i a, __m512i b) {
+WS_LEVEL_INLINE __m512i InterleaveLow(__m512i a, __m512i b) {
   if constexpr (kElement == 1) return _mm512_unpacklo_epi8(a, b);
   if constexpr (kElement == 2) return _mm512_unpacklo_epi16(a, b);
   if constexpr (kElement == 4) return _mm512_unpacklo_epi32(a, b);
@@ -164,7 +116,7 @@ WS_AVX512_INLINE __m512i InterleaveLow(__m512i a, __m512i b) {
 }
 
 template <int kElement>
-WS_AVX512_INLINE __m512i InterleaveHigh(__m512i a, __m512i b) {
+WS_LEVEL_INLINE __m512i InterleaveHigh(__m512i a, __m512i b) {
   if constexpr (kElement == 1) return _mm512_unpackhi_epi8(a, b);
   if constexpr (kElement == 2) return _mm512_unpackhi_epi16(a, b);
   if constexpr (kElement == 4) return _mm512_unpackhi_epi32(a, b);
@@ -175,8 +127,8 @@ WS_AVX512_INLINE __m512i InterleaveHigh(__m512i a, __m512i b) {
 // i + 3k; interleaving the first half of the vectors with the second, as often as k is halved,
 // transposes the k x k elements of each lane place. Then vector i is a whole line of row i.
 template <int kElement, bool kStream>
-WS_AVX512 void Transpose(const std::byte* tile, int64_t rows, int64_t columns, std::byte* dst,
-                         int64_t dst_row) {
+WS_LEVEL void Transpose(const std::byte* tile, int64_t rows, int64_t columns, std::byte* dst,
+                        int64_t dst_row) {
   constexpr int kLane = 16 / kElement;
   constexpr int kLine = 64 / kElement;
   if constexpr (!kStream) {
@@ -227,11 +179,11 @@ void Fence() { _mm_sfence(); }
 
 const Kernels kAvx512Kernels = {
     Copy,
-    F32ToBF16,
-    BF16ToF32,
-    Stream<CopyOp>,
-    Stream<F32ToBF16Op>,
-    Stream<BF16ToF32Op>,
+    ConvertRows<F32ToBF16Op>,
+    ConvertRows<BF16ToF32Op>,
+    StreamRows<CopyOp>,
+    StreamRows<F32ToBF16Op>,
+    StreamRows<BF16ToF32Op>,
     {Transpose<1, false>, Transpose<2, false>, Transpose<4, false>, Transpose<8, false>},
     {Transpose<1, true>, Transpose<2, true>, Transpose<4, true>, Transpose<8, true>},
     Fence,

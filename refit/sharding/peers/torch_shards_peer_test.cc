@@ -22,6 +22,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "refit/sharding/sharding.h"
+#include "refit/testing/box_elements.h"
 #include "tools/peers/peer_environment.h"
 
 namespace weight_sync::refit {
@@ -29,21 +30,7 @@ namespace {
 
 using ::absl_testing::IsOk;
 using nlohmann::json;
-
-// The numbers of the elements of a box, row-major.
-std::vector<int64_t> NumbersIn(const Box& box, const Shape& shape) {
-  std::vector<int64_t> numbers;
-  for (int64_t i = 0; i < box.num_elements(); ++i) {
-    int64_t rest = i, number = 0, stride = 1;
-    for (int dim = box.rank - 1; dim >= 0; --dim) {
-      number += (box.begin[dim] + rest % box.size[dim]) * stride;
-      rest /= box.size[dim];
-      stride *= shape[dim];
-    }
-    numbers.push_back(number);
-  }
-  return numbers;
-}
+using testing::FlatElements;
 
 Sharding ShardingOf(const json& held, const std::vector<std::string>& placements) {
   // In the mesh's order, which JSON objects here do not keep.
@@ -107,7 +94,7 @@ TEST_F(TorchShardsPeerTest, EachRankHoldsItsBoxAndTogetherTheyAreTheFullTensor) 
         ASSERT_EQ(held["name"], first["name"]);
         const auto local = held["local"].get<std::vector<int64_t>>();
         const std::vector<int64_t> numbers =
-            NumbersIn(sharding.LocalBox(rank).value(), sharding.shape());
+            FlatElements(sharding.shape(), sharding.LocalBox(rank).value());
         ASSERT_EQ(local, numbers) << "rank " << rank;
         if (!sharding.Contributes(rank)) continue;
         for (size_t i = 0; i < numbers.size(); ++i) {
@@ -132,7 +119,7 @@ TEST_F(TorchShardsPeerTest, ShardsThatAreTakenForPlainOnesAreNotWhatTheRanksHold
       if (!absl::StartsWith(held["name"].get<std::string>(), "columns")) continue;
       const Sharding plain = ShardingOf(held, {"S(0)", "S(0)"});
       const int number = static_cast<int>(&rank - ranks);
-      differ += NumbersIn(plain.LocalBox(number).value(), plain.shape()) !=
+      differ += FlatElements(plain.shape(), plain.LocalBox(number).value()) !=
                         held["local"].get<std::vector<int64_t>>()
                     ? 1
                     : 0;

@@ -30,9 +30,7 @@ constexpr refit::Geometry kGeometry = {/*bucket_bytes=*/4 << 20, /*alignment=*/6
 // Where a piece's bytes are in a contiguous tensor: Pack cuts tensors into runs of their order.
 int64_t PlaceOf(const refit::Box& box, const refit::TensorSpec& tensor) {
   const refit::Shape shape = refit::StorageShape(tensor.dtype, tensor.shape);
-  int64_t element = 0;
-  for (int dim = 0; dim < shape.rank(); ++dim) element = element * shape[dim] + box.begin[dim];
-  return element * refit::StorageElementBytes(tensor.dtype);
+  return box.FirstElementIn(shape) * refit::StorageElementBytes(tensor.dtype);
 }
 
 }  // namespace

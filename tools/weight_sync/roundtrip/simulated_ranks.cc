@@ -44,13 +44,11 @@ absl::StatusOr<refit::Sharding> AlongTheFirstDimension(
 
 // The part of a contiguous array.
 refit::TensorView PartOf(const refit::TensorView& whole, const refit::Box& box) {
-  const refit::Shape shape =
-      *refit::Shape::Create(absl::MakeConstSpan(box.size.data(), static_cast<size_t>(box.rank)));
   int64_t before = 0;
   if (whole.shape().rank() > 0 && whole.shape()[0] > 0) {
     before = whole.num_bytes() / whole.shape()[0] * box.begin[0];
   }
-  return refit::TensorView::Contiguous(whole.data() + before, whole.dtype(), shape);
+  return refit::TensorView::Contiguous(whole.data() + before, whole.dtype(), box.shape());
 }
 
 }  // namespace
