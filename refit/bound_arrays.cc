@@ -37,6 +37,13 @@ void BoundArrays::Bind(std::optional<Version> version, absl::Span<const std::byt
   if (!snapshot_.has_value()) ++binding_;
 }
 
+void BoundArrays::Bind(std::optional<Version> version, absl::Span<const TensorView> arrays) {
+  std::vector<const std::byte*> places;
+  places.reserve(arrays.size());
+  for (const TensorView& array : arrays) places.push_back(array.data());
+  Bind(version, places);
+}
+
 void BoundArrays::Release() {
   bound_ = false;
   std::fill_n(places_.begin(), bindable_, nullptr);

@@ -40,6 +40,7 @@ class BoundArrays {
 
   // data() of each bindable array. Without a version they are of whatever version a sync is.
   void Bind(std::optional<Version> version, absl::Span<const std::byte* const> places);
+  void Bind(std::optional<Version> version, absl::Span<const TensorView> arrays);
   void Release();
 
   // ResourceExhausted when there is no memory for a copy.

@@ -31,10 +31,7 @@ HfSource::HfSource(RefitInfo info, std::vector<HfParameter> parameters, const St
       parameters_(std::move(parameters)),
       gate_(gate),
       arrays_(std::make_shared<BoundArrays>(ViewsOf(parameters_), parameters_.size())) {
-  std::vector<const std::byte*> places;
-  places.reserve(parameters_.size());
-  for (const HfParameter& parameter : parameters_) places.push_back(parameter.view.data());
-  arrays_->Bind(std::nullopt, places);
+  arrays_->Bind(std::nullopt, ViewsOf(parameters_));
 }
 
 absl::Status HfSource::UseSnapshots() { return arrays_->UseSnapshots(); }

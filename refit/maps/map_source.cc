@@ -78,7 +78,7 @@ absl::StatusOr<std::unique_ptr<MapSource>> MapSource::Create(WeightMap map,
   WS_ASSIGN_OR_RETURN(const std::vector<TensorView> views, MatchArrays(map, arrays));
   WS_ASSIGN_OR_RETURN(std::unique_ptr<MapSource> made,
                       CreateFrom(std::move(map), views, source, gate));
-  made->BindMatched(std::nullopt, views);
+  made->arrays_->Bind(std::nullopt, views);
   return made;
 }
 
@@ -119,15 +119,8 @@ absl::Status MapSource::Bind(Version version, absl::Span<const TrainerArray> arr
                                                    ": ", other.ToString(),
                                                    "; create another source for them"));
   }
-  BindMatched(version, views);
+  arrays_->Bind(version, views);
   return absl::OkStatus();
-}
-
-void MapSource::BindMatched(std::optional<Version> version, const std::vector<TensorView>& views) {
-  std::vector<const std::byte*> places;
-  places.reserve(views.size());
-  for (const TensorView& view : views) places.push_back(view.data());
-  arrays_->Bind(version, places);
 }
 
 void MapSource::Release() { arrays_->Release(); }

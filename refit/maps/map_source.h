@@ -29,7 +29,6 @@
 #define WEIGHT_SYNC_REFIT_MAPS_MAP_SOURCE_H_
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -96,9 +95,6 @@ class MapSource : public RefitSource {
                                                                const StepGate* gate);
   MapSource(WeightMap map, std::vector<TensorView> views, std::vector<int> passed,
             const StepGate* gate);
-
-  // Matched views whose bytes programs copy from now on.
-  void BindMatched(std::optional<Version> version, const std::vector<TensorView>& views);
 
   const WeightMap map_;
   // The trainer's and then those that pass through; only arrays_ says where their bytes are.
