@@ -132,6 +132,8 @@ class ShardedSource::ShardedProgram : public Program {
       return *answer_;
     }
 
+    bool blocks_trainer() const override { return local_.blocks_trainer(); }
+
     // An error ends the round: the other processes hear of it.
     absl::Status Failed(const absl::Status& status) {
       if (!status.ok() && !answer_.has_value()) {

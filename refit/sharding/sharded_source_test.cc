@@ -166,8 +166,12 @@ class Trainer {
   }
 
   // A whole sync, with what the engine got compared with what it must be.
-  absl::Status Sync(Version version, bool digests, const base::CancelScope& scope) {
+  // `begun` is called in between.
+  absl::Status Sync(
+      Version version, bool digests, const base::CancelScope& scope,
+      const std::function<void(const ReadGuard&)>& begun = [](const ReadGuard&) {}) {
     WS_ASSIGN_OR_RETURN(const ReadGuard guard, program(0).Begin(version, scope));
+    begun(guard);
     const RefitInfo& info = source(0).info();
     WS_ASSIGN_OR_RETURN(const auto table,
                         testing::FillTable(info, program(0), buckets_, geometry_.bucket_bytes));
@@ -287,6 +291,19 @@ TEST_F(ShardedSourceTest, AStepOnAnyProcessFailsTheSyncOnAll) {
     EXPECT_THAT(statuses, AllFailed(absl::StatusCode::kAborted, "optimizer step")) << stepping;
   }
   EXPECT_THAT(trainer_->SyncAll(1), Each(IsOk()));
+}
+
+TEST_F(ShardedSourceTest, AStepGoesOnWhereEachProcessReadsASnapshot) {
+  Make();
+  for (int p = 0; p < 3; ++p) ASSERT_THAT(trainer_->source(p).UseSnapshots(), IsOk());
+  const auto statuses = trainer_->Run(1, [&](const base::CancelScope& scope) {
+    return trainer_->Sync(1, /*digests=*/true, scope, [&](const ReadGuard& guard) {
+      EXPECT_FALSE(guard.blocks_trainer());
+      const StepGate::Step step(trainer_->gate(0));
+      trainer_->source(0).Release();
+    });
+  });
+  EXPECT_THAT(statuses, Each(IsOk()));
 }
 
 TEST_F(ShardedSourceTest, AProcessThatHasNothingBoundFailsTheSyncOnAll) {
