@@ -44,6 +44,9 @@ struct LayoutOptions {
   int64_t scan_period = 1;
 };
 
+// Layouts of Hugging Face's own names, which are also what engines take.
+inline bool IsHfForm(absl::string_view layout) { return layout == "hf" || layout == "hf-fused"; }
+
 // Facts of a checkpoint that its config.json does not decide (manifest.h reads them).
 struct CheckpointForm {
   bool tied_lm_head = false;  // a tied model's lm_head.weight is written all the same

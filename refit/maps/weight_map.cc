@@ -99,9 +99,6 @@ class WeightMapBuilder {
     size_t use;  // in rows_
   };
 
-  // Layouts of Hugging Face's own names: what engines take.
-  static bool IsHfForm(absl::string_view layout) { return layout == "hf" || layout == "hf-fused"; }
-
   std::string Title() const {
     return absl::StrCat("family '", family_.name, "', layout '", layout_.name, "'");
   }

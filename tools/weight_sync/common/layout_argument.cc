@@ -110,8 +110,6 @@ std::string LayoutText(const LayoutOptions& layout) {
                       ",period=", layout.scan_period);
 }
 
-bool IsHfForm(absl::string_view layout) { return layout == "hf" || layout == "hf-fused"; }
-
 CLI::Validator LayoutValidator() {
   return CLI::Validator(
       [](const std::string& text) {

@@ -48,9 +48,6 @@ refit::LayoutOptions LayoutOf(const LayoutArgument& argument, const refit::Model
 // As ParseLayoutArgument reads it.
 std::string LayoutText(const refit::LayoutOptions& layout);
 
-// Hugging Face's own names: what engines and checkpoints have.
-bool IsHfForm(absl::string_view layout);
-
 // For an option that takes a layout: refuses what ParseLayoutArgument refuses.
 CLI::Validator LayoutValidator();
 

@@ -65,7 +65,7 @@ TEST_P(ConversionsTest, ACheckpointBecomesATree) {
     options.in = options.config = Checkpoint(c);
     options.from.name = c.target;
     options.to = ArgumentOf(c.layout);
-    if (tools::IsHfForm(options.to.name)) continue;  // the tests below
+    if (refit::IsHfForm(options.to.name)) continue;  // the tests below
     for (const bool masters : {false, true}) {
       options.out = NewFolder();
       options.float32_masters = masters;
@@ -82,7 +82,7 @@ TEST_P(ConversionsTest, ACheckpointBecomesATree) {
 
 TEST_P(ConversionsTest, ATreeBecomesACheckpoint) {
   for (const LayoutCase& c : LayoutCases(GetParam())) {
-    if (tools::IsHfForm(c.layout.name)) continue;
+    if (refit::IsHfForm(c.layout.name)) continue;
     if (GetParam().multimodal && !c.manifest) continue;  // refused: convert_test
     SCOPED_TRACE(c.label);
     Options options;
@@ -127,7 +127,7 @@ TEST_P(ConversionsTest, ExpertsAreStackedAndUnstacked) {
 TEST_P(ConversionsTest, ATreeBecomesAnotherTrainersTree) {
   std::vector<LayoutCase> trees;
   for (LayoutCase& c : LayoutCases(GetParam())) {
-    const bool plain = c.manifest && c.target == "hf" && !tools::IsHfForm(c.layout.name);
+    const bool plain = c.manifest && c.target == "hf" && !refit::IsHfForm(c.layout.name);
     if (plain) trees.push_back(std::move(c));
   }
   for (const LayoutCase& from : trees) {

@@ -27,6 +27,7 @@
 #include "nlohmann/json.hpp"
 #include "refit/checkpoint/checkpoint.h"
 #include "refit/checkpoint/pending_checkpoint.h"
+#include "refit/maps/family.h"
 #include "refit/maps/load_checkpoint.h"
 #include "refit/maps/manifest.h"
 #include "refit/maps/map_source.h"
@@ -47,13 +48,13 @@ namespace {
 
 using refit::Checkpoint;
 using refit::DType;
+using refit::IsHfForm;
 using refit::Manifest;
 using refit::MapSource;
 using refit::MutableTensorView;
 using refit::TensorSpec;
 using refit::TrainerArray;
 using refit::WeightMap;
-using tools::IsHfForm;
 
 // Without its towers a checkpoint that config.json says to have them is none.
 absl::Status CheckNoTowers(const tools::ModelOfConfig& model) {

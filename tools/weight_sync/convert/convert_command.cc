@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
+#include "refit/maps/family.h"
 #include "tools/common/callers_directory.h"
 #include "tools/common/human_numbers.h"
 #include "tools/common/page.h"
@@ -97,12 +98,12 @@ std::string TextReport(const Options& options, const Result& result) {
 
 // Throws, as the parser does, for options that do not go together.
 void CheckTogether(const Arguments& arguments) {
-  if (!arguments.options.manifest_from.empty() && tools::IsHfForm(arguments.from)) {
+  if (!arguments.options.manifest_from.empty() && refit::IsHfForm(arguments.from)) {
     throw CLI::ValidationError("--manifest-from",
                                absl::StrCat("is for a trainer's tree; with --from ", arguments.from,
                                             " IN is such a checkpoint itself"));
   }
-  if (arguments.masters.float32() && tools::IsHfForm(arguments.to)) {
+  if (arguments.masters.float32() && refit::IsHfForm(arguments.to)) {
     throw CLI::ValidationError("--master-dtype",
                                absl::StrCat("is for a trainer's tree; --to ", arguments.to,
                                             " has the checkpoint's types"));
