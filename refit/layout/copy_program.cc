@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
+#include <utility>
 
 #include "absl/log/check.h"
 #include "refit/layout/kernels/plane.h"
@@ -26,11 +28,14 @@ void StreamRun(const Kernels& kernels, const std::byte* src, int64_t bytes, std:
 
 }  // namespace
 
-CopyProgram::CopyProgram(const CopyOptions& options)
+CopyProgram::CopyProgram(const CopyOptions& options, std::shared_ptr<WorkerPool> workers)
     : kernels_(&KernelsFor(options.level)),
       stream_elements_from_(options.stream_elements_from),
-      stream_runs_from_(options.stream_runs_from) {
-  if (options.threads > 1) workers_ = std::make_unique<WorkerPool>(options.threads);
+      stream_runs_from_(options.stream_runs_from),
+      workers_(std::move(workers)) {}
+
+std::shared_ptr<WorkerPool> CopyProgram::StartWorkers(const CopyOptions& options) {
+  return options.threads > 1 ? std::make_shared<WorkerPool>(options.threads) : nullptr;
 }
 
 void CopyProgram::Append(int tensor, const TensorView& view, const Box& box, int64_t dst) {

@@ -33,7 +33,8 @@ namespace weight_sync::refit {
 
 struct CopyOptions {
   // That copy a bucket together, the one that calls Run() among them; the others are the program's
-  // own. More than one pays where a core is idle and buckets are of megabytes.
+  // own, or those that it shares. More than one pays where a core is idle and buckets are of
+  // megabytes.
   int threads = 1;
 
   // Buckets of at least so many bytes are written past the caches: nothing is read that is about to
@@ -48,7 +49,14 @@ struct CopyOptions {
 
 class CopyProgram {
  public:
-  explicit CopyProgram(const CopyOptions& options = {});
+  explicit CopyProgram(const CopyOptions& options = {})
+      : CopyProgram(options, StartWorkers(options)) {}
+
+  // For programs that take turns: StartWorkers(options), one for all of them.
+  CopyProgram(const CopyOptions& options, std::shared_ptr<WorkerPool> workers);
+
+  // Null for one thread.
+  static std::shared_ptr<WorkerPool> StartWorkers(const CopyOptions& options);
 
   void StartBucket() { first_.push_back(copies_.size()); }
 
@@ -104,7 +112,7 @@ class CopyProgram {
   const Kernels* kernels_;
   int64_t stream_elements_from_;
   int64_t stream_runs_from_;
-  std::unique_ptr<WorkerPool> workers_;  // null for one thread
+  std::shared_ptr<WorkerPool> workers_;  // null for one thread
   std::vector<Copy> copies_;
   std::vector<StridedCopy> strided_;
   std::vector<size_t> first_;  // index of each bucket's first copy

@@ -3,22 +3,28 @@
 
 #include "refit/sharding/shard_plan.h"
 
+#include <memory>
 #include <vector>
 
 #include "base/status_macros.h"
 #include "refit/bucket_program.h"
 #include "refit/layout/region_copy.h"
 #include "refit/layout/region_parts.h"
+#include "refit/layout/worker_pool.h"
 
 namespace weight_sync::refit {
 namespace {
 
 class Compiler {
  public:
-  Compiler(const WeightMap& map, const Holdings& holdings, int process)
+  Compiler(const WeightMap& map, const Holdings& holdings, int process, const CopyOptions& options)
       : map_(map), holdings_(holdings), process_(process) {
+    const std::shared_ptr<WorkerPool> workers = CopyProgram::StartWorkers(options);
     plan_.processes = holdings.processes;
-    if (process == 0) plan_.from_others.resize(static_cast<size_t>(holdings.processes));
+    plan_.own = CopyProgram(options, workers);
+    for (int p = 0; process == 0 && p < holdings.processes; ++p) {
+      plan_.from_others.emplace_back(options, workers);
+    }
   }
 
   absl::StatusOr<ShardPlan> Compile(absl::Span<const Bucket> buckets) {
@@ -112,8 +118,9 @@ class Compiler {
 }  // namespace
 
 absl::StatusOr<ShardPlan> CompileShardPlan(const WeightMap& map, const Holdings& holdings,
-                                           absl::Span<const Bucket> buckets, int process) {
-  return Compiler(map, holdings, process).Compile(buckets);
+                                           absl::Span<const Bucket> buckets, int process,
+                                           const CopyOptions& options) {
+  return Compiler(map, holdings, process, options).Compile(buckets);
 }
 
 }  // namespace weight_sync::refit

@@ -59,8 +59,10 @@ struct ShardPlan {
 };
 
 // InvalidArgument for pieces that are not in their tensors, and dtypes whose values cannot be kept.
+// The programs share the threads that `options` asks for.
 absl::StatusOr<ShardPlan> CompileShardPlan(const WeightMap& map, const Holdings& holdings,
-                                           absl::Span<const Bucket> buckets, int process);
+                                           absl::Span<const Bucket> buckets, int process,
+                                           const CopyOptions& options = {});
 
 }  // namespace weight_sync::refit
 

@@ -326,8 +326,8 @@ void ShardedSource::Release() { arrays_->Release(); }
 absl::Status ShardedSource::UseSnapshots() { return arrays_->UseSnapshots(); }
 
 absl::StatusOr<std::unique_ptr<Program>> ShardedSource::Compile(absl::Span<const Bucket> buckets) {
-  WS_ASSIGN_OR_RETURN(ShardPlan plan,
-                      CompileShardPlan(map_, holdings_, buckets, communicator_->rank()));
+  WS_ASSIGN_OR_RETURN(ShardPlan plan, CompileShardPlan(map_, holdings_, buckets,
+                                                       communicator_->rank(), copy_options_));
   // Only process 0 writes into a slot.
   std::vector<int64_t> slot_bytes =
       communicator_->rank() == 0 ? BytesOf(buckets) : std::vector<int64_t>(buckets.size());

@@ -44,6 +44,7 @@
 #include "base/digest.h"
 #include "refit/bound_arrays.h"
 #include "refit/checkpoint/checkpoint.h"
+#include "refit/layout/copy_program.h"
 #include "refit/maps/weight_map.h"
 #include "refit/read_guard.h"
 #include "refit/refit_source.h"
@@ -87,6 +88,10 @@ class ShardedSource : public RefitSource {
   // From now on a sync reads a copy that its Begin() makes (refit/bound_arrays.h).
   absl::Status UseSnapshots();
 
+  // Programs that are compiled from now on copy like this: by several threads, say. Each process may
+  // choose its own.
+  void UseCopyOptions(const CopyOptions& options) { copy_options_ = options; }
+
   const WeightMap& map() const { return map_; }
   const RefitInfo& info() const override { return map_.hf(); }
 
@@ -122,6 +127,7 @@ class ShardedSource : public RefitSource {
   // The views of this process's shards, by trainer tensor and mesh rank; they are the first ones.
   absl::flat_hash_map<std::pair<int, int>, int> view_of_;
   std::unique_ptr<BoundArrays> arrays_;
+  CopyOptions copy_options_;
   const base::CancelScope* open_sync_ = nullptr;
 };
 

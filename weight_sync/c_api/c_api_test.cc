@@ -1247,6 +1247,11 @@ TEST(CApiShardedTest, WrongCommunicatorsAreRefused) {
   wrong = Options("tunix");
   wrong.snapshots = 2;
   EXPECT_CODE(ws_source_open(&wrong, &source, status), WS_INVALID_ARGUMENT, "snapshots is 2");
+  wrong = Options("tunix");
+  for (const int32_t threads : {-1, 1025}) {
+    wrong.copy_threads = threads;
+    EXPECT_CODE(ws_source_open(&wrong, &source, status), WS_INVALID_ARGUMENT, "copy_threads");
+  }
 }
 
 // The trainer is free again once a refit has begun.

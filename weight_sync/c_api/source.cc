@@ -37,6 +37,9 @@ using refit::Bucket;
 using refit::Piece;
 using refit::WeightMap;
 
+// Beyond any machine's cores: a mistake.
+constexpr int kMostCopyThreads = 1024;
+
 absl::StatusOr<refit::ModelConfig> ReadConfig(const ws_source_options& options) {
   if ((options.config_path == nullptr) == (options.config_json == nullptr)) {
     return absl::InvalidArgumentError("a source needs config_path or config_json, one of them");
@@ -83,6 +86,7 @@ Source::Source(const ws_source_options& options, std::shared_ptr<refit::Communic
       map_(std::move(map)),
       names_(map_),
       dtypes_(map_.trainer().size()) {
+  if (options.copy_threads > 0) copy_options_.threads = options.copy_threads;
   if (options.process_of_rank == nullptr) return;
   process_of_rank_.assign(options.process_of_rank, options.process_of_rank + options.mesh_ranks);
 }
@@ -96,6 +100,10 @@ absl::StatusOr<std::shared_ptr<Source>> Source::Open(
   if (options.mesh_ranks < 0 || (options.process_of_rank == nullptr && options.mesh_ranks != 0)) {
     return absl::InvalidArgumentError(
         absl::StrCat("mesh_ranks is ", options.mesh_ranks, ", not the length of process_of_rank"));
+  }
+  if (options.copy_threads < 0 || options.copy_threads > kMostCopyThreads) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("copy_threads is ", options.copy_threads, ", not 0 to ", kMostCopyThreads));
   }
   WS_ASSIGN_OR_RETURN(const refit::ModelConfig config, ReadConfig(options));
   WS_ASSIGN_OR_RETURN(const refit::LayoutOptions layout, ReadLayout(options));
@@ -175,6 +183,7 @@ absl::Status Source::DeclareWhole(const std::vector<Declared>& arrays) {
   for (const Declared& array : arrays) specs.push_back(array.spec);
   WS_ASSIGN_OR_RETURN(auto made,
                       refit::MapSource::CreateUnbound(map_, specs, checkpoint_.get(), &gate_));
+  made->UseCopyOptions(copy_options_);
   if (snapshots_) WS_RETURN_IF_ERROR(made->UseSnapshots());
   whole_ = std::move(made);
   return absl::OkStatus();
@@ -198,6 +207,7 @@ absl::Status Source::DeclareSharded(const std::vector<Declared>& arrays) {
   WS_ASSIGN_OR_RETURN(auto made,
                       refit::ShardedSource::Create(map_, specs, checkpoint_.get(), &gate_,
                                                    communicator_.get(), process_of_rank_));
+  made->UseCopyOptions(copy_options_);
   if (snapshots_) WS_RETURN_IF_ERROR(made->UseSnapshots());
   sharded_ = std::move(made);
   return absl::OkStatus();

@@ -21,6 +21,7 @@
 #include "base/deadline.h"
 #include "base/digest.h"
 #include "refit/checkpoint/checkpoint.h"
+#include "refit/layout/copy_program.h"
 #include "refit/maps/map_source.h"
 #include "refit/maps/trainer_arrays.h"
 #include "refit/maps/tree_names.h"
@@ -83,6 +84,7 @@ class Source {
   // In the order in which they need each other.
   refit::StepGate gate_;
   const bool snapshots_;
+  refit::CopyOptions copy_options_;
   std::vector<int> process_of_rank_;
   std::shared_ptr<refit::Communicator> communicator_;
   const std::unique_ptr<const refit::Checkpoint> checkpoint_;

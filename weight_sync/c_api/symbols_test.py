@@ -9,6 +9,8 @@ import sys
 import unittest
 
 LIBRARY, HEADER = sys.argv[1:3]
+with open(HEADER) as header:
+    HEADER_TEXT = header.read()
 # glibc's; libm and libpthread are parts of it.
 MAY_NEED = {"libc.so.6", "libm.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2"}
 
@@ -19,8 +21,7 @@ def run(*command):
 
 class SymbolsTest(unittest.TestCase):
     def test_exports_what_the_header_declares(self):
-        with open(HEADER) as file:
-            declared = set(re.findall(r"^WS_API [\w ]+\**(ws_\w+)\(", file.read(), re.MULTILINE))
+        declared = set(re.findall(r"^WS_API [\w ]+\**(ws_\w+)\(", HEADER_TEXT, re.MULTILINE))
         self.assertGreater(len(declared), 20)
         rows = run("nm", "--dynamic", "--defined-only", "--format=posix", LIBRARY).splitlines()
         exported = {row.split()[0]: row.split()[1] for row in rows}
@@ -43,7 +44,11 @@ class SymbolsTest(unittest.TestCase):
             "import ctypes, os; library = ctypes.CDLL(os.path.abspath(%r), os.RTLD_NOW);"
             "print(library.ws_abi_version())" % LIBRARY
         )
-        self.assertEqual(run(sys.executable, "-c", program).strip(), str(1 << 16))
+        major, minor = (
+            int(re.search(rf"^#define WS_ABI_{part} (\d+)$", HEADER_TEXT, re.MULTILINE)[1])
+            for part in ("MAJOR", "MINOR")
+        )
+        self.assertEqual(run(sys.executable, "-c", program).strip(), str(major << 16 | minor))
 
 
 if __name__ == "__main__":

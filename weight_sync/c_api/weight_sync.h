@@ -80,7 +80,7 @@ extern "C" {
 #endif
 
 #define WS_ABI_MAJOR 1
-#define WS_ABI_MINOR 0
+#define WS_ABI_MINOR 1
 #define WS_MAX_RANK 8
 
 /* Of dlpack.h (https://github.com/dmlc/dlpack): not needed to compile this, nor in its way. */
@@ -182,6 +182,9 @@ typedef struct ws_source_options {
   const int32_t* process_of_rank;
   /* NULL: this process has all there is. */
   const ws_communicator* communicator;
+  /* Since 1.1: how many threads copy a bucket together, the caller's among them; 0: the caller's
+   * alone. More pay where cores are idle and buckets are of megabytes. */
+  int32_t copy_threads;
 } ws_source_options;
 
 WS_API int32_t ws_source_open(const ws_source_options* options, ws_source** source,

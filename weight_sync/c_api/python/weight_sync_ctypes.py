@@ -30,7 +30,7 @@ def _struct(**more):
 
 _Status = _struct(code=I, text=P, capacity=c_size_t, length=c_size_t)
 _Options = _struct(config=S, config_json=S, layout=S, scanned=I, scan_axis=I, scan_period=L,
-                   target=S, manifest=S, checkpoint=S, snapshots=I, ranks=I, processes=P, job=P)
+    target=S, manifest=S, checkpoint=S, snapshots=I, ranks=I, processes=P, job=P, copy_threads=I)
 _Job = _struct(job=S, rank=I, size=I, endpoint=S, host=S, port=I)
 _Info = _struct(name=S, dtype=S, rank=I, padded=I, shape=L * 8, bytes=L)
 _Mesh = _struct(rank=I, names=POINTER(S), sizes=POINTER(I), ranks=POINTER(I))
