@@ -7,31 +7,29 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
 #include <functional>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/log/absl_check.h"
-#include "absl/strings/numbers.h"
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "base/shared_memory.h"
-#include "base/testing/child_process.h"
-#include "base/testing/socket_folder.h"
+#include "absl/types/span.h"
+#include "base/cancel_scope.h"
+#include "base/deadline.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "refit/sharding/communicators/process_communicator.h"
+#include "refit/sharding/communicator.h"
+#include "refit/sharding/communicators/rank_processes.h"
 
 namespace weight_sync::refit {
 namespace {
 
-using base::testing::ChildProcess;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::RankProcesses;
 using ::testing::StartsWith;
 
 constexpr int kSize = 4;
@@ -39,8 +37,7 @@ constexpr int64_t kMessage = 1 << 20;
 constexpr absl::Duration kLong = absl::Minutes(2);
 constexpr absl::Duration kAtOnce = absl::Seconds(30);  // did not wait for a deadline
 
-using Side = ChildProcess::Side;
-using Body = std::function<void(Communicator&, Side&)>;
+using Side = RankProcesses::Side;
 
 // A rank's process says its errors in one line.
 void Say(Side& side, const absl::Status& status) { side.Say(status.ToString()); }
@@ -71,73 +68,19 @@ absl::Status GoodRound(Communicator& rank, int64_t tag) {
   return status.ok() ? rank.EndRound(absl::OkStatus(), scope) : status;
 }
 
-class RanksTest : public ::testing::TestWithParam<bool> {
- protected:
-  // Forks the ranks, which connect and then run `body`.
-  void Start(const Body& body) {
-    for (int r = 0; r < kSize; ++r) {
-      ranks_.push_back(std::make_unique<ChildProcess>([&, r](Side& side) {
-        auto communicator = Connect(r, side);
-        ASSERT_TRUE(communicator.ok()) << communicator.status();
-        body(**communicator, side);
-      }));
-      pids_.push_back(ranks_.back()->pid());
-      // Over TCP the others need rank 0's port.
-      if (r == 0 && GetParam()) {
-        ASSERT_TRUE(absl::SimpleAtoi(ranks_[0]->Hear(), &port_));
-      }
-    }
-  }
-
-  absl::StatusOr<std::unique_ptr<Communicator>> Connect(int r, Side& side) {
-    const base::CancelScope scope(base::Deadline::After(kLong));
-    const JobRank me{"job", r, kSize};
-    if (!GetParam()) return ConnectOnHost(me, folder_.endpoint(), scope);
-    if (r != 0) return ConnectOverTcp(me, "127.0.0.1", port_, scope);
-    auto host = TcpHost::Listen("127.0.0.1", 0);
-    ABSL_CHECK_OK(host);
-    side.Say(absl::StrCat(host->port()));
-    return (*std::move(host)).Connect(me, scope);
-  }
-
-  // Lets all but `dead` come to their ends, and looks for what is left of any of them.
-  void ExpectCleanEnd(int dead = -1) {
-    for (int r = 0; r < kSize; ++r) {
-      if (r != dead) ranks_[static_cast<size_t>(r)]->Release();
-    }
-    for (int r = 1; r < kSize; ++r) {
-      if (r != dead) {
-        EXPECT_TRUE(ranks_[static_cast<size_t>(r)]->Succeeded()) << "rank " << r;
-      }
-    }
-    if (dead != 0) {
-      EXPECT_TRUE(ranks_[0]->Succeeded());
-    }
-    EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
-    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
-      for (const pid_t pid : pids_) {
-        EXPECT_THAT(entry.path().filename().string(),
-                    ::testing::Not(StartsWith(base::SharedMemoryPrefix(pid))));
-      }
-    }
-  }
-
-  const base::testing::SocketFolder folder_;
-  int port_ = 0;
-  std::vector<std::unique_ptr<ChildProcess>> ranks_;
-  std::vector<pid_t> pids_;
-};
-INSTANTIATE_TEST_SUITE_P(All, RanksTest, ::testing::Bool(),
-                         [](const auto& info) { return info.param ? "OverTcp" : "OnHost"; });
+class RanksTest : public ::testing::TestWithParam<RankProcesses::Over> {};
+INSTANTIATE_TEST_SUITE_P(All, RanksTest,
+                         ::testing::Values(RankProcesses::Over::kHost, RankProcesses::Over::kTcp),
+                         [](const auto& info) { return testing::OverName(info.param); });
 
 TEST_P(RanksTest, FourProcessesGather) {
-  Start([](Communicator& rank, Side& side) {
+  RankProcesses ranks(kSize, GetParam(), [](Communicator& rank, Side& side) {
     for (int64_t round = 0; round < 5; ++round) Say(side, GoodRound(rank, round));
   });
-  for (const auto& rank : ranks_) {
-    for (int round = 0; round < 5; ++round) EXPECT_EQ(rank->Hear(), "OK");
+  for (int r = 0; r < kSize; ++r) {
+    for (int round = 0; round < 5; ++round) EXPECT_EQ(ranks[r].Hear(), "OK");
   }
-  ExpectCleanEnd();
+  ranks.ExpectCleanEnd();
 }
 
 // Rank `victim` stops in the middle of a Gather: of its first, where its memory may yet have a
@@ -163,29 +106,27 @@ TEST_P(RanksTest, ARankThatIsKilledInTheMiddleOfAGatherIsNamedAtOnceOnAllOthers)
   for (const int victim : {1, 2, 3}) {
     for (const int64_t good_rounds : {0, 2}) {
       SCOPED_TRACE(absl::StrCat("rank ", victim, " after ", good_rounds, " rounds"));
-      ranks_.clear();
-      pids_.clear();
-      Start([&](Communicator& rank, Side& side) {
+      RankProcesses ranks(kSize, GetParam(), [&](Communicator& rank, Side& side) {
         StopInTheMiddle(rank, side, victim, good_rounds);
       });
-      ASSERT_EQ(ranks_[static_cast<size_t>(victim)]->Hear(), "in the middle");
+      ASSERT_EQ(ranks[victim].Hear(), "in the middle");
       const absl::Time killed = absl::Now();
-      ranks_[static_cast<size_t>(victim)]->Kill();
+      ranks[victim].Kill();
       for (int other = 0; other < kSize; ++other) {
         if (other == victim) continue;
         for (int twice = 0; twice < 2; ++twice) {
-          EXPECT_THAT(ranks_[static_cast<size_t>(other)]->Hear(),
+          EXPECT_THAT(ranks[other].Hear(),
                       StartsWith(absl::StrCat("UNAVAILABLE: rank ", victim, " died")));
         }
       }
       EXPECT_LT(absl::Now() - killed, kAtOnce);
-      ExpectCleanEnd(victim);
+      ranks.ExpectCleanEnd(victim);
     }
   }
 }
 
 TEST_P(RanksTest, ARank0ThatIsKilledIsNamedAtOnceOnAllOthers) {
-  Start([&](Communicator& rank, Side& side) {
+  RankProcesses ranks(kSize, GetParam(), [&](Communicator& rank, Side& side) {
     EXPECT_TRUE(GoodRound(rank, 1).ok());
     if (rank.rank() == 0) {
       side.Say("between rounds");
@@ -193,19 +134,19 @@ TEST_P(RanksTest, ARank0ThatIsKilledIsNamedAtOnceOnAllOthers) {
     }
     Say(side, GoodRound(rank, 2));
   });
-  ASSERT_EQ(ranks_[0]->Hear(), "between rounds");
+  ASSERT_EQ(ranks[0].Hear(), "between rounds");
   const absl::Time killed = absl::Now();
-  ranks_[0]->Kill();
+  ranks[0].Kill();
   for (int other = 1; other < kSize; ++other) {
-    EXPECT_THAT(ranks_[static_cast<size_t>(other)]->Hear(), StartsWith("UNAVAILABLE: rank 0 died"));
+    EXPECT_THAT(ranks[other].Hear(), StartsWith("UNAVAILABLE: rank 0 died"));
   }
   EXPECT_LT(absl::Now() - killed, kAtOnce);
-  ExpectCleanEnd(0);
+  ranks.ExpectCleanEnd(0);
 }
 
 TEST_P(RanksTest, ARankThatHangsIsNamedAtTheDeadlineAndMayComeBack) {
   constexpr int kVictim = 2;
-  Start([&](Communicator& rank, Side& side) {
+  RankProcesses ranks(kSize, GetParam(), [&](Communicator& rank, Side& side) {
     EXPECT_TRUE(GoodRound(rank, 1).ok());
     // Rank 0 is the one that waits for it.
     const base::CancelScope scope(
@@ -222,21 +163,22 @@ TEST_P(RanksTest, ARankThatHangsIsNamedAtTheDeadlineAndMayComeBack) {
     Say(side, status);
     Say(side, GoodRound(rank, 3));
   });
-  EXPECT_EQ(ranks_[kVictim]->Hear(), "stopping");
+  EXPECT_EQ(ranks[kVictim].Hear(), "stopping");
   for (const int other : {0, 1, 3}) {
-    EXPECT_THAT(ranks_[static_cast<size_t>(other)]->Hear(),
+    EXPECT_THAT(ranks[other].Hear(),
                 AllOf(StartsWith("DEADLINE_EXCEEDED"), HasSubstr("Gather(tag 7)"),
                       HasSubstr("waiting for rank 2: no end within 300ms")));
   }
-  ASSERT_EQ(::kill(ranks_[kVictim]->pid(), SIGCONT), 0);
-  EXPECT_THAT(ranks_[kVictim]->Hear(), StartsWith("DEADLINE_EXCEEDED: rank 0: "));
-  for (const auto& rank : ranks_) EXPECT_EQ(rank->Hear(), "OK");
-  ExpectCleanEnd();
+  ASSERT_EQ(::kill(ranks[kVictim].pid(), SIGCONT), 0);
+  EXPECT_THAT(ranks[kVictim].Hear(), StartsWith("DEADLINE_EXCEEDED: rank 0: "));
+  for (int r = 0; r < kSize; ++r) EXPECT_EQ(ranks[r].Hear(), "OK");
+  ranks.ExpectCleanEnd();
 }
 
 TEST_P(RanksTest, ADeathIsSeenAlsoWhereAForkedChildHoldsTheConnection) {
-  if (GetParam()) GTEST_SKIP() << "another machine's processes cannot be seen";
-  Start([&](Communicator& rank, Side& side) {
+  if (GetParam() == RankProcesses::Over::kTcp)
+    GTEST_SKIP() << "another machine's processes cannot be seen";
+  RankProcesses ranks(kSize, GetParam(), [&](Communicator& rank, Side& side) {
     EXPECT_TRUE(GoodRound(rank, 1).ok());
     if (rank.rank() == 3) {
       const pid_t child = ::fork();
@@ -251,17 +193,16 @@ TEST_P(RanksTest, ADeathIsSeenAlsoWhereAForkedChildHoldsTheConnection) {
     Say(side, GoodRound(rank, 2));
     side.WaitForRelease();
   });
-  EXPECT_EQ(ranks_[3]->Hear(), "forked");
+  EXPECT_EQ(ranks[3].Hear(), "forked");
   const absl::Time killed = absl::Now();
-  ranks_[3]->KillOnly();
+  ranks[3].KillOnly();
   for (int other = 0; other < 3; ++other) {
-    EXPECT_THAT(ranks_[static_cast<size_t>(other)]->Hear(),
-                StartsWith("UNAVAILABLE: rank 3 died (its process ended)"));
+    EXPECT_THAT(ranks[other].Hear(), StartsWith("UNAVAILABLE: rank 3 died (its process ended)"));
   }
   EXPECT_LT(absl::Now() - killed, kAtOnce);
-  ranks_[3]->Release();
-  ranks_[3]->Reap();
-  ExpectCleanEnd(3);
+  ranks[3].Release();
+  ranks[3].Reap();
+  ranks.ExpectCleanEnd(3);
 }
 
 }  // namespace
