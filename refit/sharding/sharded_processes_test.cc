@@ -24,6 +24,7 @@
 #include "base/status_macros.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "refit/contribute.h"
 #include "refit/device/device.h"
 #include "refit/layout/box.h"
 #include "refit/layout/copy_program.h"
@@ -150,8 +151,7 @@ class Rank {
     WS_RETURN_IF_ERROR(Bind(version));
     const base::CancelScope scope(base::Deadline::After(kLong));
     if (communicator_.rank() != 0) {
-      return source_->Contribute(*program_, static_cast<int>(trainer_.buckets().size()), version,
-                                 scope);
+      return Contribute(*program_, trainer_.buckets().size(), version, scope);
     }
     WS_ASSIGN_OR_RETURN(const ReadGuard guard, program_->Begin(version, scope));
     WS_ASSIGN_OR_RETURN(const auto table,

@@ -125,9 +125,9 @@ class ShardedSource::ShardedProgram : public Program {
     absl::Status Unchanged() override {
       if (answer_.has_value()) return *answer_;
       Communicator& communicator = *source_->communicator_;
-      if (communicator.rank() == 0) {
-        WS_RETURN_IF_ERROR(Failed(communicator.Broadcast(kNextTag, kEndOfSync, scope_).status()));
-      }
+      WS_RETURN_IF_ERROR(Failed(communicator.rank() == 0
+                                    ? communicator.Broadcast(kNextTag, kEndOfSync, scope_).status()
+                                    : source_->GiveDigests(scope_)));
       answer_ = communicator.EndRound(local_.Unchanged(), scope_);
       return *answer_;
     }
@@ -457,7 +457,7 @@ absl::StatusOr<base::Digest128> ShardedSource::ReferenceDigest(int tensor) const
     return absl::InvalidArgumentError(absl::StrCat("no tensor ", tensor, " of ", info().size()));
   }
   if (communicator_->rank() != 0) {
-    return absl::FailedPreconditionError("only process 0 has digests; the others Contribute()");
+    return absl::FailedPreconditionError("only process 0 has digests; the others take part");
   }
   if (open_sync_ == nullptr) {
     return absl::FailedPreconditionError("digests are taken inside of a sync, from all processes");
@@ -509,19 +509,10 @@ absl::StatusOr<base::Digest128> ShardedSource::ReferenceDigest(int tensor) const
   return TensorDigest(spec.name, TensorView::Contiguous(bytes.data(), spec.dtype, spec.shape));
 }
 
-absl::Status ShardedSource::Contribute(Program& program, int buckets, Version version,
-                                       const base::CancelScope& scope) {
-  if (communicator_->rank() == 0) {
-    return absl::FailedPreconditionError("process 0 does not contribute: it syncs");
-  }
-  WS_ASSIGN_OR_RETURN(const ReadGuard guard, program.Begin(version, scope));
-  Stream stream = Stream::Host();
-  for (int bucket = 0; bucket < buckets; ++bucket) {
-    WS_RETURN_IF_ERROR(program.Fill(bucket, {}, stream).status());
-  }
+absl::Status ShardedSource::GiveDigests(const base::CancelScope& scope) const {
   for (;;) {
     WS_ASSIGN_OR_RETURN(const int64_t next, communicator_->Broadcast(kNextTag, 0, scope));
-    if (next == kEndOfSync) return guard.Unchanged();
+    if (next == kEndOfSync) return absl::OkStatus();
     if (next < 0 || next >= info().size()) {
       return absl::InternalError(
           absl::StrCat("process 0 asks for tensor ", next, " of ", info().size()));

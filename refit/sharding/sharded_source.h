@@ -7,7 +7,7 @@
 //
 // SPMD: every process makes the same source (same map, shardings and buckets, its own communicator)
 // and the same calls. Process 0's program fills the transport's slots; on the others Fill() takes
-// part and writes nothing (Contribute() makes those calls). A failure on one process fails the
+// part and writes nothing (refit/contribute.h makes those calls). A failure on one process fails the
 // sync on all, and ReadGuard::Unchanged() is the answer of all.
 //
 // A mesh rank is a device. Where a process drives one, as under torchrun, its mesh rank is its rank;
@@ -98,13 +98,8 @@ class ShardedSource : public RefitSource {
   // The programs of a source have one sync open at a time.
   absl::StatusOr<std::unique_ptr<Program>> Compile(absl::Span<const Bucket> buckets) override;
 
-  // At process 0, and inside of a sync: the others take part by Contribute().
+  // At process 0, and inside of a sync. The others take part while they ask whether anything changed.
   absl::StatusOr<base::Digest128> ReferenceDigest(int tensor) const override;
-
-  // What a process other than 0 does in a sync of so many buckets: its part of all that process 0's
-  // driver does, until that asks whether anything changed.
-  absl::Status Contribute(Program& program, int buckets, Version version,
-                          const base::CancelScope& scope);
 
  private:
   class ShardedProgram;
@@ -115,6 +110,8 @@ class ShardedSource : public RefitSource {
 
   absl::Status Declare(absl::Span<const ShardedSpec> specs);
   int ProcessOf(int mesh_rank) const;
+  // At processes other than 0: their part of each ReferenceDigest(), until process 0 ends the sync.
+  absl::Status GiveDigests(const base::CancelScope& scope) const;
   // Of all that must be equal on all processes.
   base::Digest128 Fingerprint(absl::Span<const Bucket> buckets) const;
 

@@ -23,6 +23,7 @@
 #include "base/status_macros.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "refit/contribute.h"
 #include "refit/maps/tree_check.h"
 #include "refit/maps/weight_map.h"
 #include "refit/packing/packer.h"
@@ -148,7 +149,7 @@ class Trainer {
     }
   }
 
-  // Runs `root` as process 0 and Contribute() as the others, side by side.
+  // Runs `root` as process 0, and the others beside it.
   std::vector<absl::Status> Run(Version version,
                                 const std::function<absl::Status(const base::CancelScope&)>& root,
                                 absl::Duration deadline = absl::Seconds(60)) {
@@ -158,7 +159,7 @@ class Trainer {
       threads.emplace_back([&, p] {
         const base::CancelScope scope(base::Deadline::After(deadline));
         statuses[static_cast<size_t>(p)] =
-            p == 0 ? root(scope) : source(p).Contribute(program(p), buckets(), version, scope);
+            p == 0 ? root(scope) : Contribute(program(p), buckets_.size(), version, scope);
       });
     }
     for (std::thread& thread : threads) thread.join();
@@ -397,15 +398,12 @@ TEST_F(ShardedSourceTest, WhatCannotBeMadeIsRefusedWithTheReason) {
   refused("mesh rank 4, which is none of the 3 processes'");
 }
 
-TEST_F(ShardedSourceTest, DigestsAndContributionsHaveTheirSides) {
+TEST_F(ShardedSourceTest, DigestsAndFillsBelongIntoASync) {
   Make();
   EXPECT_THAT(trainer_->source(0).ReferenceDigest(0),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("inside of a sync")));
   EXPECT_THAT(trainer_->source(1).ReferenceDigest(0),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("only process 0")));
-  const base::CancelScope scope(base::Deadline::After(absl::Seconds(60)));
-  EXPECT_THAT(trainer_->source(0).Contribute(trainer_->program(0), 1, 1, scope),
-              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("does not contribute")));
   Stream stream = Stream::Host();
   EXPECT_THAT(trainer_->program(0).Fill(0, {}, stream),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("Begin() first")));

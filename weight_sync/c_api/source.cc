@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "refit/contribute.h"
 #include "refit/device/device.h"
 #include "refit/layout/box.h"
 #include "refit/maps/all_families.h"
@@ -283,13 +284,13 @@ void Source::EndRefit() {
   GiveBack();
 }
 
-absl::Status Source::Contribute(refit::Program& program, int buckets, refit::Version version,
+absl::Status Source::Contribute(refit::Program& program, size_t buckets, refit::Version version,
                                 const base::CancelScope& scope) {
   if (refit_open_) return absl::FailedPreconditionError("another refit of this source is open");
+  const bool is_root = communicator_ == nullptr || communicator_->rank() == 0;
   const absl::Status contributed =
-      sharded_ != nullptr ? sharded_->Contribute(program, buckets, version, scope)
-                          : absl::FailedPreconditionError(
-                                "there is no process 0 to contribute to: this process has it all");
+      is_root ? absl::FailedPreconditionError("process 0 does not contribute: it refits")
+              : refit::Contribute(program, buckets, version, scope);
   GiveBack();
   return contributed;
 }
@@ -339,7 +340,7 @@ absl::StatusOr<ws_piece> CompiledProgram::PieceAt(int32_t bucket, int32_t index)
 
 absl::Status CompiledProgram::Contribute(refit::Version version, const base::Deadline& deadline) {
   const base::CancelScope scope(deadline);
-  return source_->Contribute(*program_, CountOf(buckets_.size()), version, scope);
+  return source_->Contribute(*program_, buckets_.size(), version, scope);
 }
 
 Refit::Refit(std::shared_ptr<CompiledProgram> program, const base::Deadline& deadline)

@@ -63,7 +63,7 @@ class Source {
   // Opens a refit by `begin`, after which EndRefit() must be called if that was OK.
   absl::Status BeginRefit(absl::FunctionRef<absl::Status()> begin);
   void EndRefit();
-  absl::Status Contribute(refit::Program& program, int buckets, refit::Version version,
+  absl::Status Contribute(refit::Program& program, size_t buckets, refit::Version version,
                           const base::CancelScope& scope);
 
  private:

@@ -17,6 +17,7 @@
 #include "base/cancel_scope.h"
 #include "base/deadline.h"
 #include "base/status_macros.h"
+#include "refit/contribute.h"
 #include "refit/read_guard.h"
 #include "refit/sharding/communicators/thread_communicator.h"
 #include "refit/sharding/placement.h"
@@ -114,8 +115,8 @@ absl::Status FillBucketsFromShards(const refit::WeightMap& map,
   for (int rank = 1; rank < ranks; ++rank) {
     const size_t r = static_cast<size_t>(rank);
     others.emplace_back([&, r] {
-      contributed[r] = sources[r]->Contribute(*programs[r - 1], static_cast<int>(buckets.size()),
-                                              tools::kFilledVersion, scope);
+      contributed[r] =
+          refit::Contribute(*programs[r - 1], buckets.size(), tools::kFilledVersion, scope);
     });
   }
   const absl::Status status = tools::FillBuckets(*sources[0], buckets, place, filled);
