@@ -1,6 +1,8 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "refit/checkpoint/named_tensor.h"
@@ -1117,10 +1120,35 @@ TEST(CApiShardedTest, OneProcessMayHoldAllShards) {
   ws_source_close(source);
 }
 
+// A port of 127.0.0.1 that is given to nobody else while this lives, and where rank 0 can listen.
+class ReservedPort {
+ public:
+  ReservedPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const int on = 1;
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof(address);
+    auto* const any = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
+    EXPECT_EQ(::bind(socket_.get(), any, length), 0);
+    EXPECT_EQ(::getsockname(socket_.get(), any, &length), 0);
+    number_ = ntohs(address.sin_port);
+  }
+  int number() const { return number_; }
+
+ private:
+  const base::UniqueFd socket_;
+  int number_ = 0;
+};
+
+enum class Over { kHostSocket, kTcp };
+
 // A trainer of two processes, which are threads here.
 class TwoProcesses {
  public:
-  TwoProcesses() : whole_(Open(Options("tunix"))), trainer_(whole_), shards_(trainer_, 2) {
+  explicit TwoProcesses(Over over)
+      : whole_(Open(Options("tunix"))), trainer_(whole_), shards_(trainer_, 2) {
     static int jobs = 0;
     const std::string job =
         "c_api_test-" + std::to_string(::getpid()) + "-" + std::to_string(jobs++);
@@ -1129,6 +1157,10 @@ class TwoProcesses {
       options.job = job.c_str();
       options.rank = rank;
       options.size = 2;
+      if (over == Over::kTcp) {
+        options.host = "127.0.0.1";
+        options.port = port_.number();
+      }
       ws_communicator* communicator = nullptr;
       EXPECT_OK(ws_communicator_connect(&options, 60, &communicator, status));
       auto source_options = Options("tunix");
@@ -1169,10 +1201,17 @@ class TwoProcesses {
   ws_source* whole_;
   Trainer trainer_;
   ShardedTrainer shards_;
+  ReservedPort port_;
 };
 
-TEST(CApiShardedTest, ProcessesRefitTogether) {
-  TwoProcesses two;
+class CApiProcessesTest : public ::testing::TestWithParam<Over> {};
+INSTANTIATE_TEST_SUITE_P(, CApiProcessesTest, ::testing::Values(Over::kHostSocket, Over::kTcp),
+                         [](const auto& info) {
+                           return info.param == Over::kTcp ? "OverTcp" : "OnHost";
+                         });
+
+TEST_P(CApiProcessesTest, ProcessesRefitTogether) {
+  TwoProcesses two(GetParam());
   for (const int rank : {0, 1}) two.Bind(rank, 1);
   TwoProcesses::OnBoth([&](int rank) {
     if (rank == 1) {
@@ -1190,8 +1229,8 @@ TEST(CApiShardedTest, ProcessesRefitTogether) {
               "process 0");
 }
 
-TEST(CApiShardedTest, AStepOnOneProcessFailsTheRefitOnAll) {
-  TwoProcesses two;
+TEST_P(CApiProcessesTest, AStepOnOneProcessFailsTheRefitOnAll) {
+  TwoProcesses two(GetParam());
   for (const int rank : {0, 1}) two.Bind(rank, 1);
   TwoProcesses::OnBoth([&](int rank) {
     if (rank == 1) {
@@ -1208,8 +1247,8 @@ TEST(CApiShardedTest, AStepOnOneProcessFailsTheRefitOnAll) {
   EXPECT_EQ(two.trainer().Returned(), 2);
 }
 
-TEST(CApiShardedTest, AProcessWithoutArraysFailsTheRefitOnAll) {
-  TwoProcesses two;
+TEST_P(CApiProcessesTest, AProcessWithoutArraysFailsTheRefitOnAll) {
+  TwoProcesses two(GetParam());
   two.Bind(0, 1);
   TwoProcesses::OnBoth([&](int rank) {
     ws_refit* refit = nullptr;
