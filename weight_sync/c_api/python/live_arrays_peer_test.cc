@@ -1,8 +1,9 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Live models of torch and tunix through libweight_sync.so. The cases are in torch_peer.py and
-// jax_peer.py, which this runs in those programs' environments: `tools/peers/setup torch tunix`.
+// Live models of torch and tunix through libweight_sync.so. The cases are in torch_peer.py,
+// sharded_torch_peer.py and jax_peer.py, which this runs in those programs' environments:
+// `tools/peers/setup torch tunix`.
 
 #include <string>
 
@@ -36,6 +37,10 @@ void RunCases(const std::string& environment, const std::string& program) {
 
 TEST(LiveArraysPeerTest, TorchParametersGoInAndHfTensorsComeOut) {
   RunCases("torch", "torch_peer.py");
+}
+
+TEST(LiveArraysPeerTest, ShardedTorchParametersGoInAndHfTensorsComeOut) {
+  RunCases("torch", "sharded_torch_peer.py");
 }
 
 TEST(LiveArraysPeerTest, JaxArraysGoInAndHfTensorsComeOut) { RunCases("tunix", "jax_peer.py"); }

@@ -1,6 +1,6 @@
 # Copyright 2026 The weight_sync Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What torch_peer.py and jax_peer.py share.
+"""What torch_peer.py, sharded_torch_peer.py and jax_peer.py share.
 
     python X_peer.py LIBRARY CHECKPOINTS      runs the cases of X_peer.py
 

@@ -14,8 +14,7 @@ import torch.distributed as dist
 import transformers
 import weight_sync_ctypes as ws
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
-from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
@@ -66,43 +65,6 @@ def process_group(folder, rank, size):
         yield
     finally:
         dist.destroy_process_group()
-
-
-def refit_fsdp2(rank, size, folder):
-    """One process of a trainer: parameters sharded by FSDP2, each transformer layer by itself."""
-    result = {}
-    with process_group(folder, rank, size):
-        mesh = init_device_mesh("cpu", (size,), mesh_dim_names=("dp",))
-        for family in ("qwen3", "qwen3_moe"):
-            model = model_of(family)
-            for layer in model.model.layers:
-                fully_shard(layer, mesh=mesh)
-            fully_shard(model, mesh=mesh)
-            arrays = model.state_dict(keep_vars=True)
-            assert all(isinstance(array, DTensor) for array in arrays.values())
-            job = dict(job=f"torch_peer {folder} {family}", rank=rank, size=size)
-            source = peer_checks.open_source(family, "hf-fused", job=job)
-            source.declare(arrays)
-            tensors = refitted(source, 1, arrays)
-            theirs = peer_checks.published(family)
-            result[family] = peer_checks.differences(tensors, theirs) if tensors else "none"
-            with source.step() if rank == 2 else contextlib.nullcontext():
-                try:
-                    source.refit(2, arrays)
-                except ws.Error as error:
-                    result[family + " step"] = error.args
-        model = model_of("llama")
-        for layer in model.model.layers:
-            fully_shard(layer, mesh=mesh)
-        fully_shard(model, mesh=mesh)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        directory = peer_checks.directory_of("llama")
-        given = dict(model=model, model_dir=directory, version=1, optimizer=optimizer)
-        tensors = peer_checks.run_example("from_torch.py", **given)["tensors"]
-        tensors = {name: torch.from_dlpack(tensor) for name, tensor in tensors.items()}
-        theirs = peer_checks.published("llama")
-        result["example"] = peer_checks.differences(tensors, theirs) if tensors else "none"
-    torch.save(result, os.path.join(folder, f"result{rank}"))
 
 
 class TorchPeer(unittest.TestCase):
@@ -202,18 +164,6 @@ class TorchPeer(unittest.TestCase):
             local = {(p, 0): array.to_local().data_ptr() for p, array in arrays.items()}
             self.assertEqual(source.pointers, local)
             self.assertEqual(peer_checks.differences(tensors, peer_checks.published("qwen3")), [])
-
-    def test_fsdp2_shards_of_several_processes_become_the_published_file(self):
-        with tempfile.TemporaryDirectory() as folder:
-            torch.multiprocessing.spawn(refit_fsdp2, (3, folder), nprocs=3)
-            results = [torch.load(os.path.join(folder, f"result{rank}")) for rank in range(3)]
-        self.assertEqual([result["example"] for result in results], [[], "none", "none"])
-        for family in ("qwen3", "qwen3_moe"):
-            self.assertEqual([result[family] for result in results], [[], "none", "none"])
-            # A step on rank 2 fails it on all.
-            answers = [result[family + " step"] for result in results]
-            self.assertEqual([code for code, _ in answers], [peer_checks.ABORTED] * 3)
-            self.assertIn("rank 2", answers[0][1])
 
 
 if __name__ == "__main__":
