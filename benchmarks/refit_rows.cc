@@ -135,6 +135,31 @@ RefitRow Narrow(int64_t rows, int64_t columns) {
           [](int64_t e) { return e; }};
 }
 
+// What two by two ranks hold of [R, C], FSDP over row parallelism, as shard plans copy it.
+RefitRow Boxes(int64_t rows, int64_t columns) {
+  const int64_t r = rows / 2, c = columns / 2;
+  RefitRow row{"boxes of four shards",
+               absl::StrCat("boxes ", rows, " ", columns),
+               0.7,
+               "memory: runs of half a row",
+               kBF16,
+               kBF16,
+               {{"r", r}, {"c", c}},
+               {},
+               {{rows, columns}},
+               {},
+               [r, c](int64_t e) {
+                 const int64_t i = e / (2 * c), j = e % (2 * c);
+                 return ((i / r * 2 + j / c) * r + i % r) * c + j % c;
+               }};
+  for (const char* axes : {"({0/2} r) ({0/2} c)", "({0/2} r) ({1/2} c)", "({1/2} r) ({0/2} c)",
+                           "({1/2} r) ({1/2} c)"}) {
+    row.parts.push_back({0, static_cast<int>(row.arrays.size()), axes, "r c", {}});
+    row.arrays.push_back({r, c});
+  }
+  return row;
+}
+
 int64_t Elements(absl::Span<const Shape> shapes) {
   int64_t elements = 0;
   for (const Shape& shape : shapes) elements += shape.num_elements();
@@ -151,11 +176,12 @@ int64_t RefitRow::hf_bytes() const { return Elements(hf) * refit::StorageElement
 
 std::vector<RefitRow> RefitRows(bool small) {
   if (small) {
-    return {Transpose(200, 130), Experts(3, 100, 70), Attention(96, 4, 2, 32),
-            GateUp(3, 40, 130),  Stack(3, 40, 130),   Narrow(200, 300)};
+    return {Transpose(200, 130), Experts(3, 100, 70), Attention(96, 4, 2, 32), GateUp(3, 40, 130),
+            Stack(3, 40, 130),   Narrow(200, 300),    Boxes(200, 130)};
   }
   return {Transpose(16384, 8192), Experts(64, 2048, 768), Attention(4096, 32, 8, 128),
-          GateUp(64, 768, 2048),  Stack(64, 768, 2048),   Narrow(16384, 8192)};
+          GateUp(64, 768, 2048),  Stack(64, 768, 2048),   Narrow(16384, 8192),
+          Boxes(16384, 8192)};
 }
 
 absl::StatusOr<RefitJob> RefitJob::Create(const RefitRow& row, const refit::CopyOptions& options,

@@ -64,6 +64,18 @@ def narrow(count):
     return [lambda: dst.copy_(src)]
 
 
+def boxes(rows, columns):
+    sources = [torch.ones(rows // 2, columns // 2, dtype=BF16) for _ in range(4)]
+    dst = torch.zeros(rows, columns, dtype=BF16)
+    targets = [box for half in dst.chunk(2) for box in half.chunk(2, dim=1)]
+
+    def one_by_one():
+        for to, source in zip(targets, sources):
+            to.copy_(source)
+
+    return [one_by_one, lambda: torch._foreach_copy_(targets, sources)]
+
+
 def tiny(count, size):
     src, dst = torch.ones(count, size // 2, dtype=BF16), torch.zeros(count, size // 2, dtype=BF16)
     sources, targets = list(src), list(dst)
@@ -75,7 +87,7 @@ def tiny(count, size):
     return [lambda: torch._foreach_copy_(targets, sources), one_by_one]
 
 
-OPERATIONS = {f.__name__: f for f in [copy, transpose, experts, gate_up, stack, narrow, tiny]}
+OPERATIONS = {f.__name__: f for f in [copy, transpose, experts, gate_up, stack, narrow, boxes, tiny]}
 
 
 @torch.no_grad()
