@@ -31,6 +31,7 @@
 #include "base/status_macros.h"
 #include "benchmark/benchmark.h"
 #include "benchmarks/cores.h"
+#include "benchmarks/plain_copies.h"
 #include "benchmarks/refit_rows.h"
 #include "benchmarks/states.h"
 #include "benchmarks/stopwatch.h"
@@ -44,14 +45,12 @@
 namespace weight_sync::benchmarks {
 namespace {
 
-// Below this share of a memcpy a plain copy shows that something else was using the machine.
-constexpr double kLeastPlainShare = 0.65;
 constexpr double kTinyGoal = 50e-9;
 
 constexpr int kSlots = 4;
-constexpr char kMemcpy[] = "memcpy";
-constexpr char kPlain[] = "plain copy";
-constexpr char kTorch[] = ", torch";
+constexpr const char* kMemcpy = PlainCopies::kMemcpy;
+constexpr const char* kPlain = PlainCopies::kPlain;
+constexpr const char* kTorch = PlainCopies::kTorch;
 
 struct Settings {
   bool small = false;
@@ -218,28 +217,11 @@ absl::Status MeasureAll(const Settings& settings, bool judge) {
     tiny.back()->FillSlots(dst);
     WS_RETURN_IF_ERROR(tiny.back()->Verify(dst));
   }
-  refit::CopyProgram plain_copy(settings.copy);
-  plain_copy.StartBucket();
-  plain_copy.Append(0, refit::TensorView::Contiguous(src, refit::DType::kU8, {plain}),
-                    refit::Box::Whole({plain}), 0);
-  const std::vector<const std::byte*> plain_bases = {src};
-
-  RegisterTimed(kMemcpy, settings.repetitions, [&] {
-    return Seconds([&] { std::memcpy(dst, src, static_cast<size_t>(plain)); });
-  });
-  RegisterTimed(kPlain, settings.repetitions,
-                [&] { return Seconds([&] { plain_copy.Run(0, plain_bases, dst); }); });
-  add_torch(kPlain, absl::StrCat("copy ", plain / 2));
+  const PlainCopies plain_copies(src, dst, plain, settings.copy);
+  plain_copies.Register(settings.repetitions, torch.ok() ? &*torch : nullptr);
   for (const int64_t slot_bytes : settings.slot_bytes) {
-    RegisterTimed(InSlots(kMemcpy, slot_bytes), settings.repetitions, [&, slot_bytes] {
-      return Seconds([&] {
-        int slot = 0;
-        for (int64_t done = 0; done < plain; done += slot_bytes, slot = (slot + 1) % kSlots) {
-          std::memcpy(dst + slot * slot_bytes, src + done,
-                      static_cast<size_t>(std::min(slot_bytes, plain - done)));
-        }
-      });
-    });
+    plain_copies.RegisterInSlots(InSlots(kMemcpy, slot_bytes), slot_bytes, kSlots,
+                                 settings.repetitions);
   }
   for (const Jobs& jobs : all) {
     RegisterTimed(jobs.row->name, settings.repetitions,
@@ -313,16 +295,7 @@ absl::Status MeasureAll(const Settings& settings, bool judge) {
           a_copy <= kTinyGoal, absl::StrFormat("%.1f ns", 1e9 * a_copy));
     }
   }
-  for (const std::string& name : {std::string(kPlain), absl::StrCat(kPlain, kTorch)}) {
-    if (const auto share = table.share(name, plain, kMemcpy);
-        share.has_value() && *share < kLeastPlainShare) {
-      return absl::FailedPreconditionError(
-          absl::StrFormat("VOID: %s reached %.2f of a memcpy, and does %.2f on a quiet machine; "
-                          "nothing above counts",
-                          name, *share, kLeastPlainShare));
-    }
-  }
-  return absl::OkStatus();
+  return plain_copies.CheckQuiet(timings);
 }
 
 absl::StatusOr<refit::CpuLevel> LevelNamed(const std::string& name) {

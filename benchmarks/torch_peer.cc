@@ -13,6 +13,7 @@
 
 #include <cerrno>
 #include <utility>
+#include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/numbers.h"
@@ -32,7 +33,7 @@ constexpr absl::Duration kAnswerTimeout = absl::Minutes(5);
 
 }  // namespace
 
-absl::StatusOr<TorchPeer> TorchPeer::Start() {
+absl::StatusOr<TorchPeer> TorchPeer::Start(const std::vector<std::string>& script) {
   WS_ASSIGN_OR_RETURN(const std::string environment, peers::FindPeerEnvironment("torch"));
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
@@ -47,10 +48,14 @@ absl::StatusOr<TorchPeer> TorchPeer::Start() {
   posix_spawn_file_actions_adddup2(&actions, childs.get(), STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, childs.get(), STDOUT_FILENO);
   ::setenv("THP_MEM_ALLOC_ENABLE", "1", /*overwrite=*/1);  // torch's own switch for huge pages
-  std::string python = environment + "/bin/python";
-  std::string isolated = "-I", script = "benchmarks/torch_peer.py";
-  char* const argv[] = {python.data(), isolated.data(), script.data(), nullptr};
-  if (const int error = ::posix_spawn(&peer.pid_, python.c_str(), &actions, nullptr, argv, environ);
+  const std::string python = environment + "/bin/python";
+  std::vector<std::string> command = {python, "-I"};
+  command.insert(command.end(), script.begin(), script.end());
+  std::vector<char*> argv;
+  for (std::string& word : command) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  if (const int error =
+          ::posix_spawn(&peer.pid_, python.c_str(), &actions, nullptr, argv.data(), environ);
       error != 0) {
     peer.pid_ = -1;
     return absl::ErrnoToStatus(error, absl::StrCat("starting ", python));

@@ -1,8 +1,8 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// TorchPeer: torch on the CPU, in a process of its own on this thread's core, with one thread and
-// huge pages. What it can be asked is in torch_peer.py. Not thread-safe.
+// TorchPeer: torch on the CPU, in a process of its own on this thread's cores, with one thread and
+// huge pages. What it can be asked is in its script, by default torch_peer.py. Not thread-safe.
 //
 //   auto torch = TorchPeer::Start();                  // NotFound: `tools/peers/setup torch`
 //   WS_ASSIGN_OR_RETURN(double seconds, torch->Run("transpose 16384 8192"));
@@ -14,6 +14,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -23,7 +24,9 @@ namespace weight_sync::benchmarks {
 
 class TorchPeer {
  public:
-  static absl::StatusOr<TorchPeer> Start();
+  // `script` is a Python program and its arguments. It says torch's version in its first line.
+  static absl::StatusOr<TorchPeer> Start(const std::vector<std::string>& script = {
+                                             "benchmarks/torch_peer.py"});
 
   TorchPeer(TorchPeer&& other) noexcept;
   TorchPeer& operator=(TorchPeer&&) = delete;
