@@ -22,4 +22,17 @@ absl::Status PinThisThread(int core) {
   return absl::OkStatus();
 }
 
+absl::Status KeepThisThreadOff(int core) {
+  if (core == kAnyCore) return absl::OkStatus();
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof(set), &set) != 0) {
+    return absl::ErrnoToStatus(errno, "asking which cores there are");
+  }
+  CPU_CLR(core, &set);
+  if (CPU_COUNT(&set) > 0 && ::sched_setaffinity(0, sizeof(set), &set) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("leaving core ", core));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace weight_sync::benchmarks

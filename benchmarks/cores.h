@@ -17,6 +17,9 @@ inline constexpr int kAnyCore = -1;
 // This thread and those that it starts from now on; kAnyCore changes nothing.
 absl::Status PinThisThread(int core);
 
+// The same to all other cores that it may use; nothing changes where there is none.
+absl::Status KeepThisThreadOff(int core);
+
 }  // namespace weight_sync::benchmarks
 
 #endif  // WEIGHT_SYNC_BENCHMARKS_CORES_H_

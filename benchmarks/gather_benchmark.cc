@@ -1,222 +1,178 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast rank 0 gathers the other ranks' messages, beside this machine's memcpy, in one run:
+// How fast rank 0 gathers a sharded trainer's weights into a transport's slots, beside a memcpy of as
+// many bytes and beside torch on gloo, in one run:
 //
 //   bazel run //benchmarks:gather
 //
-// Every byte is copied twice, as a refit does: by its rank into the message, by rank 0 out of it.
-// The ranks are threads, also where they are connected as processes are. Every byte that came is
-// compared after the last round. Options of Google Benchmark pass through.
+// Four ranks, a process each, theirs and torch's alike: rank 0 on one core, the others on the rest.
+// Over processes each byte that rank 0 lacks is copied twice, by its rank into a message and by rank
+// 0 out of it. torch needs tools/peers/setup torch; without it its rows are left out. Its
+// full_tensor() makes the weights whole on every rank, since it knows no other way; its gather() to
+// rank 0 alone, with a copy into place, is the like of ours. Repetitions are interleaved at random,
+// since a machine's speed drifts; a ratio holds only within one run. Every byte that came is compared
+// before and after. Options of Google Benchmark pass through.
 
-#include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <functional>
 #include <iostream>
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/time.h"
-#include "absl/types/span.h"
-#include "base/cancel_scope.h"
 #include "base/status_macros.h"
-#include "base/testing/socket_folder.h"
 #include "benchmark/benchmark.h"
-#include "benchmarks/memory_copy.h"
-#include "benchmarks/stopwatch.h"
+#include "benchmarks/cores.h"
+#include "benchmarks/plain_copies.h"
+#include "benchmarks/sharded_ranks.h"
+#include "benchmarks/states.h"
 #include "benchmarks/timings.h"
-#include "refit/sharding/communicators/process_communicator.h"
-#include "refit/sharding/communicators/thread_communicator.h"
+#include "benchmarks/torch_peer.h"
+#include "fakes/parameters.h"
 
 namespace weight_sync::benchmarks {
 namespace {
 
-using Ranks = std::vector<std::unique_ptr<refit::Communicator>>;
+constexpr double kLocalGoal = 0.7;
+constexpr double kTorchGoal = 2;
 
-constexpr char kCopy[] = "memcpy, 1 thread";
-constexpr char kOnHost[] = "shared memory";
+constexpr const char* kMemcpy = PlainCopies::kMemcpy;
+constexpr const char* kPlain = PlainCopies::kPlain;
+constexpr char kMemcpyIntoSlots[] = "memcpy into such slots";
+constexpr char kLocal[] = "boxes of one process";
+constexpr char kFullTensor[] = "torch, full_tensor() to all ranks";
+constexpr char kTorchGather[] = "torch, gather() to rank 0";
 
 struct Settings {
-  int contributors = 3;
-  int64_t message_bytes = 4 << 20;
-  int gathers = 32;  // a round
+  ShardedWeights weights = {2, 4096, 8192};  // 256 MiB
+  int64_t slot_bytes = 4 << 20;
   int repetitions = 11;
+  int core = kTrainerCore;
 };
 // Every code path, in a moment.
-constexpr Settings kSmokeSettings = {2, 100'001, 3, 2};
+constexpr Settings kSmokeSettings = {{2, 24, 40}, 1024, 2, kAnyCore};
 
-// Ranks on threads of their own; the benchmark's thread is rank 0.
-class Gatherer {
- public:
-  Gatherer(Ranks ranks, const Settings& settings) : settings_(settings), ranks_(std::move(ranks)) {
-    for (int r = 0; r <= settings_.contributors; ++r) {
-      // Rank 0's own is never sent; the rest of its memory takes what comes.
-      std::vector<std::byte>& state = states_.emplace_back(static_cast<size_t>(rank_bytes()));
-      for (size_t i = 0; i < state.size(); ++i) {
-        state[i] = static_cast<std::byte>(i * 7 / 3 + static_cast<size_t>(r) * 91);
-      }
-    }
-    received_.resize(states_.size() * static_cast<size_t>(rank_bytes()));
-    for (int r = 1; r <= settings_.contributors; ++r) {
-      threads_.emplace_back([this, r] {
-        // Until rank 0 leaves.
-        while (Round(r).ok()) {
-        }
-      });
-    }
-  }
-  ~Gatherer() {
-    ranks_[0] = nullptr;
-    for (std::thread& thread : threads_) thread.join();
-  }
-
-  int64_t bytes() const { return settings_.contributors * rank_bytes(); }
-
-  // Seconds from when all ranks have come to when all messages are read.
-  absl::StatusOr<double> Round() { return Round(0); }
-
-  absl::Status Verify() {
-    for (int r = 1; r <= settings_.contributors; ++r) {
-      const std::vector<std::byte>& sent = states_[static_cast<size_t>(r)];
-      if (std::memcmp(Received(r, 0), sent.data(), sent.size()) != 0) {
-        return absl::DataLossError(absl::StrFormat("what came of rank %d differs", r));
-      }
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  int64_t rank_bytes() const { return settings_.gathers * settings_.message_bytes; }
-
-  std::byte* Received(int rank, int64_t gather) {
-    return received_.data() + rank * rank_bytes() + gather * settings_.message_bytes;
-  }
-
-  absl::StatusOr<double> Round(int r) {
-    const base::CancelScope scope(base::Deadline::After(absl::Minutes(1)));
-    refit::Communicator& rank = *ranks_[static_cast<size_t>(r)];
-    std::vector<int64_t> sizes(ranks_.size(), settings_.message_bytes);
-    sizes[0] = 0;
-    WS_RETURN_IF_ERROR(rank.BeginRound(1, absl::OkStatus(), scope));
-    const Stopwatch watch;
-    for (int64_t gather = 0; gather < settings_.gathers; ++gather) {
-      WS_RETURN_IF_ERROR(rank.Gather(
-          gather, sizes,
-          [&](absl::Span<std::byte> message) {
-            std::memcpy(message.data(),
-                        states_[static_cast<size_t>(r)].data() + gather * settings_.message_bytes,
-                        message.size());
-          },
-          [&](int from, absl::Span<const std::byte> message) {
-            std::memcpy(Received(from, gather), message.data(), message.size());
-          },
-          scope));
-    }
-    WS_RETURN_IF_ERROR(rank.EndRound(absl::OkStatus(), scope));
-    return watch.seconds();
-  }
-
-  const Settings settings_;
-  Ranks ranks_;
-  std::vector<std::vector<std::byte>> states_;  // by rank
-  std::vector<std::byte> received_;
-  std::vector<std::thread> threads_;
+struct Gathering {
+  std::string name;
+  std::unique_ptr<ShardedRanks> ranks;
 };
 
-// Connects every rank on a thread of its own.
-template <typename Connect>
-absl::StatusOr<Ranks> Connected(int size, Connect connect) {
-  const base::CancelScope scope(base::Deadline::After(absl::Minutes(1)));
-  std::vector<absl::StatusOr<std::unique_ptr<refit::Communicator>>> results(
-      static_cast<size_t>(size));
-  std::vector<std::thread> threads;
-  for (int r = 0; r < size; ++r) {
-    threads.emplace_back([&, r] {
-      results[static_cast<size_t>(r)] = connect(refit::JobRank{"benchmark", r, size}, scope);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  Ranks ranks;
-  for (auto& result : results) {
-    WS_RETURN_IF_ERROR(result.status());
-    ranks.push_back(*std::move(result));
-  }
-  return ranks;
-}
-
-absl::StatusOr<Ranks> OnHost(int size) {
-  const base::testing::SocketFolder folder;
-  return Connected(size, [&](const refit::JobRank& me, const base::CancelScope& scope) {
-    return refit::ConnectOnHost(me, folder.endpoint(), scope);
-  });
-}
-
-absl::StatusOr<Ranks> OverTcp(int size) {
-  WS_ASSIGN_OR_RETURN(refit::TcpHost host, refit::TcpHost::Listen("127.0.0.1", 0));
-  const int port = host.port();
-  return Connected(size, [&](const refit::JobRank& me, const base::CancelScope& scope) {
-    return me.rank == 0 ? std::move(host).Connect(me, scope)
-                        : refit::ConnectOverTcp(me, "127.0.0.1", port, scope);
-  });
-}
-
 absl::Status Measure(const Settings& settings, bool judge) {
-  const int size = settings.contributors + 1;
-  std::map<std::string, std::unique_ptr<Gatherer>> gatherers;
-  const std::pair<std::string, std::function<absl::StatusOr<Ranks>(int)>> kinds[] = {
-      {"threads", refit::MakeThreadCommunicators}, {kOnHost, OnHost}, {"TCP, loopback", OverTcp}};
-  for (const auto& [name, make] : kinds) {
-    WS_ASSIGN_OR_RETURN(Ranks ranks, make(size));
-    gatherers[name] = std::make_unique<Gatherer>(std::move(ranks), settings);
-    WS_RETURN_IF_ERROR(gatherers[name]->Round().status());  // makes the slots
+  const int64_t bytes = settings.weights.bytes();
+  // First of all what keeps off this thread's core, which it could not once the thread is pinned.
+  absl::StatusOr<TorchPeer> torch =
+      TorchPeer::Start({"benchmarks/torch_gather_peer.py", absl::StrCat(settings.core)});
+  if (!torch.ok() && !absl::IsNotFound(torch.status())) return torch.status();
+  std::vector<Gathering> gatherings;
+  for (const auto& [name, meeting] : {std::pair(kLocal, Meeting::kAlone),
+                                      {"over shared memory", Meeting::kSharedMemory},
+                                      {"over TCP, loopback", Meeting::kTcp}}) {
+    WS_ASSIGN_OR_RETURN(auto ranks, ShardedRanks::Start(meeting, settings.weights,
+                                                        settings.slot_bytes, settings.core));
+    gatherings.push_back({name, std::move(ranks)});
   }
-  const int64_t bytes = gatherers[kOnHost]->bytes();
-  WS_ASSIGN_OR_RETURN(MemoryCopy copy, MemoryCopy::Create(bytes / 2 * 2));
-  copy.OneThread();
-  RegisterTimed(kCopy, settings.repetitions, [&] { return copy.OneThread(); });
-  for (const auto& [name, gatherer] : gatherers) {
-    RegisterTimed(name, settings.repetitions, [&gatherer = *gatherer] { return gatherer.Round(); });
+  WS_RETURN_IF_ERROR(PinThisThread(settings.core));
+  const auto verify = [&]() -> absl::Status {
+    for (const Gathering& gathering : gatherings) {
+      WS_RETURN_IF_ERROR(base::Prefixed(gathering.name, gathering.ranks->Verify()));
+    }
+    return absl::OkStatus();
+  };
+  WS_RETURN_IF_ERROR(verify());
+
+  WS_ASSIGN_OR_RETURN(fakes::Parameters from, fakes::Parameters::Create(Vectors(1, bytes)));
+  WS_ASSIGN_OR_RETURN(fakes::Parameters to, fakes::Parameters::Create(Vectors(1, bytes)));
+  from.FillSeeded(1);
+  const PlainCopies plain_copies(from.view(0).data(), to.view(0).data(), bytes, {});
+  plain_copies.Register(settings.repetitions, torch.ok() ? &*torch : nullptr);
+  plain_copies.RegisterInSlots(kMemcpyIntoSlots, settings.slot_bytes, ShardedRanks::kSlots,
+                               settings.repetitions);
+  for (const Gathering& gathering : gatherings) {
+    RegisterTimed(gathering.name, settings.repetitions,
+                  [&ranks = *gathering.ranks] { return ranks.Gather(); });
+  }
+  if (torch.ok()) {
+    const std::string sizes =
+        absl::StrCat(" ", settings.weights.layers, " ", settings.weights.hidden, " ",
+                     settings.weights.intermediate);
+    for (const auto& [name, operation] :
+         {std::pair(kFullTensor, "full_tensor"), {kTorchGather, "gather"}}) {
+      RegisterTimed(name, settings.repetitions,
+                    [&torch, line = operation + sizes] { return torch->Run(line); });
+    }
   }
   Timings timings;
   ::benchmark::RunSpecifiedBenchmarks(&timings);
   if (!timings.errors().empty()) return absl::InternalError(timings.errors());
-  for (const auto& [name, gatherer] : gatherers) {
-    WS_RETURN_IF_ERROR(base::Prefixed(name, gatherer->Verify()));
-  }
+  WS_RETURN_IF_ERROR(verify());
   if (!judge) return absl::OkStatus();
 
-  absl::PrintF("\n%d ranks give messages of %d KiB, each byte copied twice\n",
-               settings.contributors, settings.message_bytes / 1024);
-  absl::PrintF("%-24s %6s %6s   %s\n", "GB/s (1e9 bytes)", "best", "median", "of memcpy");
-  const auto row = [&](const std::string& name) {
-    if (!timings.has(name) || !timings.has(kCopy)) return;
-    const double total = static_cast<double>(bytes) / 1e9;
-    absl::PrintF("%-24s %6.2f %6.2f   %.0f %%\n", name, total / timings.best(name),
-                 total / timings.median(name), 100 * timings.best(kCopy) / timings.best(name));
+  // How many times as fast as `other`; nothing where --benchmark_filter left one out.
+  const auto times = [&](const std::string& name, const std::string& other) {
+    return timings.has(name) && timings.has(other)
+               ? std::optional<double>(timings.best(other) / timings.best(name))
+               : std::nullopt;
   };
-  row(kCopy);
-  for (const auto& [name, make] : kinds) row(name);
-  absl::PrintF("Every byte was verified.\n");
-  return absl::OkStatus();
+  const auto shown = [](std::optional<double> figure) {
+    return figure.has_value() ? absl::StrFormat("%.2f", *figure) : std::string();
+  };
+  absl::PrintF("\n%d MiB from %d ranks into slots of %d KiB\n", bytes >> 20, ShardedRanks::kRanks,
+               settings.slot_bytes / 1024);
+  absl::PrintF("%-36s %6s %6s %11s %14s %12s %9s\n", "GB/s (1e9 bytes)", "best", "median",
+               "of memcpy", "of it in slots", "full_tensor", "gather");
+  const auto row = [&](const std::string& name) {
+    if (!timings.has(name)) return;
+    const double total = static_cast<double>(bytes) / 1e9;
+    absl::PrintF("%-36s %6.2f %6.2f %11s %14s %12s %9s\n", name, total / timings.best(name),
+                 total / timings.median(name), shown(times(name, kMemcpy)),
+                 shown(times(name, kMemcpyIntoSlots)), shown(times(name, kFullTensor)),
+                 shown(times(name, kTorchGather)));
+  };
+  for (const char* name : {kMemcpy, kMemcpyIntoSlots, kPlain}) row(name);
+  row(absl::StrCat(kPlain, PlainCopies::kTorch));
+  for (const Gathering& gathering : gatherings) row(gathering.name);
+  row(kFullTensor);
+  row(kTorchGather);
+  absl::PrintF(
+      "\n%s. full_tensor() makes the weights whole on all ranks, the others on rank 0. Over "
+      "processes a byte is copied twice. Every byte was verified.\n\n",
+      torch.ok() ? absl::StrCat("torch ", torch->version(), " on gloo")
+                 : absl::StrCat("Without torch: ", torch.status().message()));
+
+  if (const auto share = times(kLocal, kMemcpy)) {
+    PrintGoal(absl::StrFormat("%s: at least %.1f of a memcpy", kLocal, kLocalGoal),
+              *share >= kLocalGoal, absl::StrFormat("%.2f", *share));
+  }
+  for (const Gathering& gathering : gatherings) {
+    if (gathering.name == kLocal) continue;
+    if (const auto faster = times(gathering.name, kFullTensor)) {
+      PrintGoal(absl::StrFormat("%s: at least %.0f times torch's full_tensor() on gloo",
+                                gathering.name, kTorchGoal),
+                *faster >= kTorchGoal, absl::StrFormat("%.1f", *faster));
+    }
+  }
+  return plain_copies.CheckQuiet(timings);
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Measures how fast rank 0 gathers, beside this machine's memcpy.");
+  if (const std::optional<int> code = MaybeRunRank(argc, argv)) return *code;
+  CLI::App app("Measures how fast rank 0 gathers sharded weights, beside memcpy and torch.");
   bool smoke = false;
-  app.add_flag("--smoke", smoke, "tiny sizes, bytes verified, no figures");
+  Settings settings;
+  app.add_flag("--smoke", smoke, "tiny sizes, bytes verified, no verdict on speed");
+  app.add_option("--repetitions", settings.repetitions)->check(CLI::PositiveNumber);
   app.allow_extras();
   CLI11_PARSE(app, argc, argv);
+  if (smoke) settings = kSmokeSettings;
   if (!ConfigureBenchmarks(argv[0], app.remaining())) return 1;
-  const absl::Status status = Measure(smoke ? kSmokeSettings : Settings(), /*judge=*/!smoke);
+  const absl::Status status = Measure(settings, /*judge=*/!smoke);
   if (!status.ok()) std::cerr << status.message() << "\n";
   return status.ok() ? 0 : 1;
 }
