@@ -19,6 +19,7 @@
 #include "benchmarks/cores.h"
 #include "benchmarks/states.h"
 #include "benchmarks/stopwatch.h"
+#include "refit/contribute.h"
 #include "refit/device/device.h"
 #include "refit/layout/box.h"
 #include "refit/maps/family.h"
@@ -183,7 +184,7 @@ class ShardedRanks::Rank {
   // The other ranks' part of it.
   absl::Status Contribute() {
     const base::CancelScope scope(base::Deadline::After(kBetweenSyncs));
-    return source_->Contribute(*program_, static_cast<int>(buckets_.size()), kVersion, scope);
+    return refit::Contribute(*program_, buckets_.size(), kVersion, scope);
   }
 
   const refit::RefitInfo& info() const { return source_->info(); }
