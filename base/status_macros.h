@@ -1,11 +1,12 @@
 // Copyright 2026 The weight_sync Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Early return on a failed absl::Status, and a prefix for its message.
+// Early return on a failed absl::Status, a prefix for its message, and two in one.
 //
 //   WS_RETURN_IF_ERROR(link.Begin(version, deadline));
 //   WS_ASSIGN_OR_RETURN(Slot slot, link.Acquire(bucket, deadline));
 //   return base::Prefixed("engine 0", status);   // "engine 0: <message>", code and payloads kept
+//   return base::Then(status, "closing", Close());   // "<message>; then closing: <message>"
 
 #ifndef WEIGHT_SYNC_BASE_STATUS_MACROS_H_
 #define WEIGHT_SYNC_BASE_STATUS_MACROS_H_
@@ -39,6 +40,15 @@ inline absl::Status Prefixed(absl::string_view prefix, const absl::Status& statu
   status.ForEachPayload(
       [&out](absl::string_view url, const absl::Cord& payload) { out.SetPayload(url, payload); });
   return out;
+}
+
+// The first error, with the text of what failed after it; or whichever of the two is one.
+inline absl::Status Then(const absl::Status& first, absl::string_view what,
+                         const absl::Status& next) {
+  if (next.ok()) return first;
+  if (first.ok()) return Prefixed(what, next);
+  return absl::Status(first.code(),
+                      absl::StrCat(first.message(), "; then ", what, ": ", next.message()));
 }
 
 }  // namespace weight_sync::base

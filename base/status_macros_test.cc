@@ -64,5 +64,16 @@ TEST(PrefixedTest, KeepsCodeAndPayloads) {
   EXPECT_THAT(Prefixed("engine 0", absl::OkStatus()), IsOk());
 }
 
+TEST(ThenTest, IsTheFirstErrorWithTheTextOfTheNext) {
+  const absl::Status first = absl::UnavailableError("gone"), next = absl::InternalError("stuck");
+  EXPECT_THAT(Then(absl::OkStatus(), "closing", absl::OkStatus()), IsOk());
+  EXPECT_THAT(Then(first, "closing", absl::OkStatus()),
+              StatusIs(absl::StatusCode::kUnavailable, "gone"));
+  EXPECT_THAT(Then(absl::OkStatus(), "closing", next),
+              StatusIs(absl::StatusCode::kInternal, "closing: stuck"));
+  EXPECT_THAT(Then(first, "closing", next),
+              StatusIs(absl::StatusCode::kUnavailable, "gone; then closing: stuck"));
+}
+
 }  // namespace
 }  // namespace weight_sync::base

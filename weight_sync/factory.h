@@ -13,6 +13,11 @@
 //   options.endpoint = base::DefaultEndpointPath("job-7", "engine-0");
 //   WS_ASSIGN_OR_RETURN(auto synchronizer,
 //                       CreateWeightSynchronizer(options, &policy, &generation));
+//
+// A trainer that is sharded over several processes makes one on each rank, with the same options.
+// Rank 0 has the engine; the others none:
+//
+//   CreateWeightSynchronizer(options, &policy, rank == 0 ? &generation : nullptr, &communicator)
 
 #ifndef WEIGHT_SYNC_WEIGHT_SYNC_FACTORY_H_
 #define WEIGHT_SYNC_WEIGHT_SYNC_FACTORY_H_
@@ -20,6 +25,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "refit/sharding/communicator.h"
 #include "weight_sync/generation.h"
 #include "weight_sync/options.h"
 #include "weight_sync/policy.h"
@@ -27,10 +33,12 @@
 
 namespace weight_sync {
 
-// Policy and generation are borrowed and outlive the synchronizer. InvalidArgument names a wrong
-// setting, Unimplemented the topology and why.
+// Policy, generation and communicator are borrowed and outlive the synchronizer. The communicator is
+// the one that the policy's source has (refit/sharding/sharded_source.h), or null where one process
+// has all parameters. InvalidArgument names a wrong setting, Unimplemented the topology and why.
 absl::StatusOr<std::unique_ptr<WeightSynchronizer>> CreateWeightSynchronizer(
-    const SynchronizerOptions& options, Policy* policy, Generation* generation);
+    const SynchronizerOptions& options, Policy* policy, Generation* generation,
+    refit::Communicator* communicator = nullptr);
 
 }  // namespace weight_sync
 

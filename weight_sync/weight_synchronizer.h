@@ -13,6 +13,10 @@
 // A sync completes or fails whole. After a failure the engine stays stale here; if it may hold new
 // bytes it stays paused and dirty, and the next SyncWeights() does a full sync.
 //
+// Where a trainer is sharded over several processes, each rank has one, and all of them make the same
+// calls in the same order. The rank that has no engine gives what its shards hold. A sync that fails
+// on one rank fails on all, and one that succeeds was published before any returns.
+//
 // Thread-safe. MarkStale and is_stale never wait. A second SyncWeights while one runs is
 // FailedPrecondition; Shutdown cancels the one that runs (it returns Aborted) and waits for it.
 //
@@ -32,6 +36,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "refit/version.h"
 #include "weight_sync/sync_report.h"
 
 namespace weight_sync {
@@ -48,6 +53,9 @@ class WeightSynchronizer {
 
   virtual void MarkStale() = 0;
   virtual bool is_stale() const = 0;
+
+  // Of the weights that the next sync carries: what their source must be bound to.
+  virtual refit::Version policy_version() const = 0;
 
   virtual absl::StatusOr<SyncReport> SyncWeights() = 0;
 

@@ -7,7 +7,8 @@
 //   policy.OffloadBeforeRefit; engine wakes its weights; (sync); policy.OffloadAfterRefit; engine
 //   wakes its KV cache; resume
 //
-// OffloadAfterRefit is called once for each OffloadBeforeRefit, whatever happens in between.
+// OffloadAfterRefit is called once for each OffloadBeforeRefit, whatever happens in between. Of a
+// sharded trainer this is rank 0's.
 
 #ifndef WEIGHT_SYNC_WEIGHT_SYNC_IPC_IPC_WEIGHT_SYNCHRONIZER_H_
 #define WEIGHT_SYNC_WEIGHT_SYNC_IPC_IPC_WEIGHT_SYNCHRONIZER_H_
@@ -15,18 +16,19 @@
 #include <memory>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "base/cancel_scope.h"
 #include "base/digest.h"
-#include "refit/packing/bucket.h"
-#include "refit/refit_source.h"
+#include "refit/packing/packer.h"
+#include "refit/sharding/communicator.h"
+#include "weight_sync/call_gate.h"
+#include "weight_sync/compiled_refit.h"
 #include "weight_sync/generation.h"
 #include "weight_sync/link.h"
 #include "weight_sync/options.h"
 #include "weight_sync/policy.h"
+#include "weight_sync/trainer_ranks.h"
 #include "weight_sync/version_ledger.h"
 #include "weight_sync/weight_synchronizer.h"
 
@@ -35,41 +37,38 @@ namespace weight_sync::ipc {
 class IpcWeightSynchronizer : public WeightSynchronizer {
  public:
   // `options` have passed CheckOptions. `link` replaces the default IpcLink, for a caller that
-  // wraps one.
+  // wraps one. `communicator` is null for a trainer of one process.
   IpcWeightSynchronizer(const SynchronizerOptions& options, Policy* policy, Generation* generation,
-                        std::unique_ptr<Link> link = nullptr);
+                        std::unique_ptr<Link> link = nullptr,
+                        refit::Communicator* communicator = nullptr);
   ~IpcWeightSynchronizer() override;
 
   absl::Status InitCommunicator() override;
   void MarkStale() override { ledger_.MarkStale(); }
   bool is_stale() const override { return ledger_.is_stale(); }
+  refit::Version policy_version() const override { return ledger_.policy_version(); }
   absl::StatusOr<SyncReport> SyncWeights() override;
   absl::Status Shutdown() override;
 
  private:
-  enum class State { kNew, kReady, kShutDown };
-
-  // One caller at a time works with the link; `scope` is what Shutdown cancels meanwhile.
-  absl::Status Enter(State needed, const char* what, base::CancelScope* scope);
-  void Leave(State next);
-
+  absl::Status Init(const base::CancelScope& scope);
   absl::Status Connect(const base::CancelScope& scope);
+  // Together with the other ranks.
+  absl::Status Prepare(const absl::Status& mine, const base::CancelScope& scope);
+  absl::Status Conclude(const absl::Status& mine);
   absl::StatusOr<SyncReport> Sync(base::CancelScope& scope);
 
   const SynchronizerOptions options_;
   Policy* const policy_;
   Generation* const generation_;
+  const TrainerRanks ranks_;
   VersionLedger ledger_;
+  CallGate gate_;
 
-  absl::Mutex mutex_;
-  State state_ ABSL_GUARDED_BY(mutex_) = State::kNew;
-  base::CancelScope* active_ ABSL_GUARDED_BY(mutex_) = nullptr;
-
-  // The active caller's.
+  // Of the call that runs.
   std::unique_ptr<Link> link_;
-  std::vector<refit::Bucket> buckets_;
-  base::Digest128 plan_;
-  std::unique_ptr<refit::Program> program_;
+  refit::Geometry geometry_;  // what the link agreed on last
+  CompiledRefit refit_;
   std::vector<base::Digest128> digests_;
   int64_t syncs_ = 0;  // that succeeded
 };
