@@ -66,8 +66,9 @@ class Sync {
     engine_paused_ = trainer_blocked_ = Clock::now();
     std::thread engine([this] {
       absl::Status begun = job_.generation->Begin({job_.version}, scope_);
-      // One that failed to begin may have paused all the same, unless it is gone.
-      engine_may_be_paused_ = !absl::IsUnavailable(begun);
+      // One that failed to begin may have paused all the same, unless it is gone; the error may be
+      // the other side's, which ended the call.
+      engine_may_be_paused_ = !absl::IsUnavailable(begun) || scope_.cancelled();
       if (!begun.ok()) scope_.Cancel(base::Prefixed("pausing the engine", begun));
     });
     absl::StatusOr<refit::ReadGuard> guard = job_.program->Begin(job_.version, scope_);

@@ -391,20 +391,24 @@ TEST_F(SyncDriverTest, AnErrorOfThisSideIsNotReplacedByTheFarEnds) {
                                       AllOf(HasSubstr("bucket 1 of 3"), HasSubstr("ring slot"))));
 }
 
+// Also where the source's error is one that says of an engine that it is gone.
 TEST_F(SyncDriverTest, ASourceThatFailsCancelsTheEnginesBeginAndBothAreJoined) {
-  EXPECT_CALL(generation_, Begin(_, _)).WillOnce([](auto&, const base::CancelScope& scope) {
-    pollfd cancelled{scope.fd(), POLLIN, 0};
-    ::poll(&cancelled, 1, scope.deadline().remaining_ms());
-    return scope.Check("pausing");
-  });
-  EXPECT_CALL(program_, Begin(kVersion, _))
-      .WillOnce([](auto, auto&) -> absl::StatusOr<refit::ReadGuard> {
-        return absl::AbortedError("an optimizer step is writing");
-      });
-  ExpectCleanupResume();
-  EXPECT_THAT(Sync().status,
-              StatusIs(absl::StatusCode::kAborted, AllOf(HasSubstr("reading the parameters"),
-                                                         HasSubstr("optimizer step is writing"))));
+  for (const absl::Status& error : {absl::AbortedError("an optimizer step is writing"),
+                                    absl::UnavailableError("rank 2 died")}) {
+    base::CancelScope scope(base::Deadline::After(absl::Minutes(1)));
+    EXPECT_CALL(generation_, Begin(_, _)).WillOnce([](auto&, const base::CancelScope& beginning) {
+      pollfd cancelled{beginning.fd(), POLLIN, 0};
+      ::poll(&cancelled, 1, beginning.deadline().remaining_ms());
+      return beginning.Check("pausing");
+    });
+    EXPECT_CALL(program_, Begin(kVersion, _))
+        .WillOnce([&](auto, auto&) -> absl::StatusOr<refit::ReadGuard> { return error; });
+    ExpectCleanupResume();
+    EXPECT_THAT(RunSync(Job(), scope, digests_).status,
+                StatusIs(error.code(), AllOf(HasSubstr("reading the parameters"),
+                                             HasSubstr(std::string(error.message())))));
+    StartOver();
+  }
 }
 
 TEST_F(SyncDriverTest, AnEngineThatFailsFirstIsTheCauseAndTheSourceIsJoined) {
