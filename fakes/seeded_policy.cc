@@ -25,16 +25,6 @@ absl::StatusOr<std::unique_ptr<SeededPolicy>> SeededPolicy::Create(Parameters pa
   return policy;
 }
 
-absl::Status SeededPolicy::OffloadBeforeRefit() {
-  ++offloads_before;
-  return offload_before_status;
-}
-
-absl::Status SeededPolicy::OffloadAfterRefit() {
-  ++offloads_after;
-  return offload_after_status;
-}
-
 void SeededPolicy::Step() {
   const refit::StepGate::Step step(gate_);
   parameters_.Perturb(seed_, ++steps_);

@@ -15,16 +15,15 @@
 #include <memory>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "fakes/counting_policy.h"
 #include "fakes/parameters.h"
 #include "refit/hf_source.h"
 #include "refit/read_guard.h"
-#include "weight_sync/policy.h"
 
 namespace weight_sync::fakes {
 
-class SeededPolicy : public Policy {
+class SeededPolicy : public CountingPolicy {
  public:
   // Seeded values, at step 0.
   static absl::StatusOr<std::unique_ptr<SeededPolicy>> Create(const refit::RefitInfo& info,
@@ -33,20 +32,12 @@ class SeededPolicy : public Policy {
   static absl::StatusOr<std::unique_ptr<SeededPolicy>> Create(Parameters parameters, uint64_t seed);
 
   refit::RefitSource& source() override { return *source_; }
-  absl::Status OffloadBeforeRefit() override;
-  absl::Status OffloadAfterRefit() override;
 
   // One optimizer step: every element changes.
   void Step();
 
   int64_t steps() const { return steps_; }
   const Parameters& parameters() const { return parameters_; }
-
-  // What the memory phases answer, and how often each was called.
-  absl::Status offload_before_status;
-  absl::Status offload_after_status;
-  int offloads_before = 0;
-  int offloads_after = 0;
 
  private:
   SeededPolicy(Parameters parameters, uint64_t seed)

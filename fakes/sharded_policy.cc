@@ -61,16 +61,6 @@ absl::StatusOr<std::unique_ptr<ShardedPolicy>> ShardedPolicy::Create(
   return policy;
 }
 
-absl::Status ShardedPolicy::OffloadBeforeRefit() {
-  ++offloads_before;
-  return offload_before_status;
-}
-
-absl::Status ShardedPolicy::OffloadAfterRefit() {
-  ++offloads_after;
-  return offload_after_status;
-}
-
 void ShardedPolicy::Step() {
   const refit::StepGate::Step step(gate_);
   parameters_.Perturb(seed_, ++steps_);

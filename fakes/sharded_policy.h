@@ -20,17 +20,17 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "fakes/counting_policy.h"
 #include "fakes/parameters.h"
 #include "refit/read_guard.h"
 #include "refit/refit_info.h"
 #include "refit/sharding/communicator.h"
 #include "refit/sharding/sharded_source.h"
 #include "refit/version.h"
-#include "weight_sync/policy.h"
 
 namespace weight_sync::fakes {
 
-class ShardedPolicy : public Policy {
+class ShardedPolicy : public CountingPolicy {
  public:
   // Of the model: what its engine must expect.
   static refit::RefitInfo Info();
@@ -39,8 +39,6 @@ class ShardedPolicy : public Policy {
                                                                uint64_t seed);
 
   refit::ShardedSource& source() override { return *source_; }
-  absl::Status OffloadBeforeRefit() override;
-  absl::Status OffloadAfterRefit() override;
 
   // One optimizer step: every element changes.
   void Step();
@@ -49,12 +47,6 @@ class ShardedPolicy : public Policy {
 
   refit::StepGate& gate() { return gate_; }
   const Parameters& parameters() const { return parameters_; }
-
-  // What the memory phases answer, and how often each was called.
-  absl::Status offload_before_status;
-  absl::Status offload_after_status;
-  int offloads_before = 0;
-  int offloads_after = 0;
 
  private:
   ShardedPolicy(Parameters parameters, uint64_t seed)

@@ -44,7 +44,6 @@ namespace {
 
 using ::absl_testing::IsOk;
 using ::absl_testing::StatusIs;
-using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::weight_sync::fakes::EngineFault;
@@ -112,7 +111,7 @@ class ShardedTrainerTest : public ::testing::Test {
   std::vector<absl::Status> SyncAll() {
     return OnAll([&](int r) {
       auto report = synchronizers_[Index(r)]->SyncWeights();
-      if (report.ok()) reports_[r] = *std::move(report);
+      if (report.ok()) reports_[r] = *report;
       return report.status();
     });
   }

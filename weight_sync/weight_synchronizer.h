@@ -15,7 +15,8 @@
 //
 // Where a trainer is sharded over several processes, each rank has one, and all of them make the same
 // calls in the same order. The rank that has no engine gives what its shards hold. A sync that fails
-// on one rank fails on all, and one that succeeds was published before any returns.
+// on one rank fails on all, and one that succeeds was published before any returns. (A rank that is
+// cut off at the very last may alone call a published one failed, and its next sync puts it right.)
 //
 // Thread-safe. MarkStale and is_stale never wait. A second SyncWeights while one runs is
 // FailedPrecondition; Shutdown cancels the one that runs (it returns Aborted) and waits for it.
