@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <tuple>
@@ -16,11 +17,15 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "base/cancel_scope.h"
 #include "base/deadline.h"
+#include "base/digest.h"
 #include "base/status_macros.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -48,6 +53,7 @@
 #include "refit/tensor/dtype.h"
 #include "refit/tensor/shape.h"
 #include "refit/tensor/tensor_view.h"
+#include "refit/tensor_digest.h"
 #include "refit/testing/box_elements.h"
 #include "refit/testing/model_spec.h"
 #include "refit/testing/run_refit.h"
@@ -66,11 +72,12 @@ using Side = RankProcesses::Side;
 constexpr absl::Duration kLong = absl::Minutes(2);
 constexpr absl::Duration kAtOnce = absl::Seconds(30);  // did not wait for a deadline
 
-using Cut = std::function<Sharding(const Shape&)>;
+// What a process declares.
+using Cut = std::function<Sharding(const Shape&, int process)>;
 
 Cut By(std::vector<Mesh::Dim> dims, std::vector<Placement> placements) {
   auto mesh = std::make_shared<const Mesh>(Mesh::Create(std::move(dims)).value());
-  return [mesh, placements = std::move(placements)](const Shape& shape) {
+  return [mesh, placements = std::move(placements)](const Shape& shape, int) {
     return Sharding::FromPlacements(mesh, placements, shape).value();
   };
 }
@@ -78,13 +85,11 @@ Cut By(std::vector<Mesh::Dim> dims, std::vector<Placement> placements) {
 // The trainer's arrays, whole, and what becomes of them: made before the processes are.
 class Trainer {
  public:
-  Trainer(const ModelSpec& model, const std::string& layout, const Geometry& geometry,
-          const Cut& cut)
-      : map_(MapOf(model, layout)), geometry_(geometry) {
+  Trainer(const ModelSpec& model, const std::string& layout, const Geometry& geometry, Cut cut)
+      : map_(MapOf(model, layout)), geometry_(geometry), cut_(std::move(cut)) {
     std::mt19937 rng(5);
     std::vector<TrainerArray> arrays;
     for (const WeightMap::TrainerTensor& tensor : map_.trainer()) {
-      specs_.push_back({tensor.name, DType::kBF16, cut(tensor.shape)});
       std::vector<std::byte>& bytes =
           wholes_.emplace_back(static_cast<size_t>(tensor.shape.num_elements() * kElement));
       for (std::byte& byte : bytes) byte = static_cast<std::byte>(rng());
@@ -100,7 +105,13 @@ class Trainer {
   static constexpr int64_t kElement = 2;
 
   const WeightMap& map() const { return map_; }
-  const std::vector<ShardedSpec>& specs() const { return specs_; }
+  std::vector<ShardedSpec> Specs(int process) const {
+    std::vector<ShardedSpec> specs;
+    for (const WeightMap::TrainerTensor& tensor : map_.trainer()) {
+      specs.push_back({tensor.name, DType::kBF16, cut_(tensor.shape, process)});
+    }
+    return specs;
+  }
   const std::vector<std::byte>& whole(size_t tensor) const { return wholes_[tensor]; }
   const Geometry& geometry() const { return geometry_; }
   const std::vector<Bucket>& buckets() const { return buckets_; }
@@ -116,10 +127,43 @@ class Trainer {
 
   const WeightMap map_;
   const Geometry geometry_;
-  std::vector<ShardedSpec> specs_;
+  const Cut cut_;
   std::vector<std::vector<std::byte>> wholes_;  // by trainer tensor
   std::vector<Bucket> buckets_;
   std::vector<std::vector<std::byte>> expected_;  // by HF tensor
+};
+
+// Counts the calls.
+class CountingCommunicator : public Communicator {
+ public:
+  explicit CountingCommunicator(Communicator* communicator) : communicator_(communicator) {}
+  int TakeCalls() { return std::exchange(calls_, 0); }
+
+  int rank() const override { return communicator_->rank(); }
+  int size() const override { return communicator_->size(); }
+  absl::Status BeginRound(int64_t tag, const absl::Status& mine,
+                          const base::CancelScope& scope) override {
+    ++calls_;
+    return communicator_->BeginRound(tag, mine, scope);
+  }
+  absl::Status Gather(int64_t tag, absl::Span<const int64_t> sizes, Write write, Read read,
+                      const base::CancelScope& scope) override {
+    ++calls_;
+    return communicator_->Gather(tag, sizes, write, read, scope);
+  }
+  absl::StatusOr<int64_t> Broadcast(int64_t tag, int64_t value,
+                                    const base::CancelScope& scope) override {
+    ++calls_;
+    return communicator_->Broadcast(tag, value, scope);
+  }
+  absl::Status EndRound(const absl::Status& mine, const base::CancelScope& scope) override {
+    ++calls_;
+    return communicator_->EndRound(mine, scope);
+  }
+
+ private:
+  Communicator* const communicator_;
+  int calls_ = 0;
 };
 
 // What one process has of it.
@@ -127,23 +171,26 @@ class Rank {
  public:
   Rank(const Trainer& trainer, Communicator& communicator, const CopyOptions& options = {})
       : trainer_(trainer), communicator_(communicator) {
-    source_ = ShardedSource::Create(trainer.map(), trainer.specs(), nullptr, &gate_, &communicator)
-                  .value();
+    const std::vector<ShardedSpec> specs = trainer.Specs(communicator.rank());
+    source_ = ShardedSource::Create(trainer.map(), specs, nullptr, &gate_, &communicator).value();
     source_->UseCopyOptions(options);
-    program_ = source_->Compile(trainer.buckets()).value();
-    for (size_t t = 0; t < trainer.specs().size(); ++t) {
-      const ShardedSpec& spec = trainer.specs()[t];
-      const Box box = spec.sharding.LocalBox(communicator.rank()).value();
+    Compile();
+    for (size_t t = 0; t < specs.size(); ++t) {
+      const Sharding& sharding = specs[t].sharding;
+      const std::optional<Box> box = sharding.LocalBox(communicator.rank());
+      if (!box.has_value()) continue;  // on other ranks' mesh
       storage_.push_back(
-          testing::BoxBytes(trainer.whole(t), spec.sharding.shape(), Trainer::kElement, box));
-      shards_.push_back({spec.name,
-                         TensorView::Contiguous(storage_.back().data(), spec.dtype, box.shape()),
-                         communicator.rank()});
+          testing::BoxBytes(trainer.whole(t), sharding.shape(), Trainer::kElement, *box));
+      shards_.push_back(
+          {specs[t].name,
+           TensorView::Contiguous(storage_.back().data(), specs[t].dtype, box->shape()),
+           communicator.rank()});
     }
   }
 
   std::vector<std::vector<std::byte>>& storage() { return storage_; }
 
+  void Compile() { program_ = source_->Compile(trainer_.buckets()).value(); }
   absl::Status Bind(Version version) { return source_->Bind(version, shards_); }
 
   // A whole sync, as whichever process this is. Process 0 gives DataLoss for what is not as it must be.
@@ -157,12 +204,19 @@ class Rank {
     WS_ASSIGN_OR_RETURN(const auto table,
                         testing::FillTable(source_->info(), *program_, trainer_.buckets(),
                                            trainer_.geometry().bucket_bytes));
-    WS_RETURN_IF_ERROR(guard.Unchanged());
+    absl::Status compared;
     for (int t = 0; t < source_->info().size(); ++t) {
-      if (table[static_cast<size_t>(t)] == trainer_.expected()[static_cast<size_t>(t)]) continue;
-      return absl::DataLossError(absl::StrCat(source_->info()[t].name, " differs"));
+      const TensorSpec& spec = source_->info()[t];
+      const std::vector<std::byte>& expected = trainer_.expected()[static_cast<size_t>(t)];
+      WS_ASSIGN_OR_RETURN(const base::Digest128 digest, source_->ReferenceDigest(t));
+      if (table[static_cast<size_t>(t)] != expected ||
+          digest != TensorDigest(spec.name,
+                                 TensorView::Contiguous(expected.data(), spec.dtype, spec.shape))) {
+        compared = absl::DataLossError(absl::StrCat(spec.name, " differs"));
+      }
     }
-    return absl::OkStatus();
+    WS_RETURN_IF_ERROR(guard.Unchanged());
+    return compared;
   }
 
   // The same of a process other than 0 that fills these buckets.
@@ -215,6 +269,28 @@ ModelSpec FiveExperts() {
   return model;
 }
 
+// FSDP over TP as torch has it where norms are not in TP's plan: each TP rank has them on a mesh of its
+// own, {0, 2} or {1, 3} of 4.
+Cut NormsOnMeshesOfTheirOwn(int dp) {
+  return [dp](const Shape& shape, int process) {
+    if (shape.rank() > 1) {
+      return By({{"dp", dp}, {"tp", 2}}, {Placement::StridedShard(0, 2), Placement::Shard(0)})(
+          shape, process);
+    }
+    std::vector<int> ranks;
+    for (int r = process % 2; r < 2 * dp; r += 2) ranks.push_back(r);
+    const auto mesh = std::make_shared<const Mesh>(Mesh::Create({{"dp", dp}}, ranks).value());
+    return Sharding::FromPlacements(mesh, {Placement::Shard(0)}, shape).value();
+  };
+}
+
+// Norms that only ranks 1 and 3 hold at all, as all of them say.
+Sharding NormsElsewhere(const Shape& shape, int process) {
+  if (shape.rank() > 1) return By({{"dp", 4}}, {Placement::Shard(0)})(shape, process);
+  const auto mesh = std::make_shared<const Mesh>(Mesh::Create({{"dp", 2}}, {1, 3}).value());
+  return Sharding::FromPlacements(mesh, {Placement::Shard(0)}, shape).value();
+}
+
 struct Scheme {
   std::string name;
   int processes;
@@ -226,12 +302,13 @@ struct Scheme {
 std::vector<Scheme> Schemes() {
   const std::vector<Mesh::Dim> square = {{"dp", 2}, {"tp", 2}};
   const auto fsdp_over_tp = {Placement::StridedShard(0, 2), Placement::Shard(0)};
-  const Cut rows_over_tp = [square](const Shape& shape) {
-    return By(square, {Placement::Shard(0), Placement::Shard(shape.rank() - 1)})(shape);
+  const Cut rows_over_tp = [square](const Shape& shape, int process) {
+    return By(square, {Placement::Shard(0), Placement::Shard(shape.rank() - 1)})(shape, process);
   };
-  const Cut experts = [](const Shape& shape) {
+  const Cut experts = [](const Shape& shape, int process) {
     const bool stacked = shape.rank() == 3 && shape.dims()[0] == FiveExperts().experts;
-    return By({{"ep", 4}}, {stacked ? Placement::Shard(0) : Placement::Replicate()})(shape);
+    return By({{"ep", 4}}, {stacked ? Placement::Shard(0) : Placement::Replicate()})(shape,
+                                                                                     process);
   };
   std::vector<Scheme> schemes = {{"Experts_fused", 4, FiveExperts(), "hf-fused", experts},
                                  {"Experts_tunix", 4, FiveExperts(), "tunix", experts}};
@@ -243,7 +320,10 @@ std::vector<Scheme> Schemes() {
              {"FsdpOverColumnTp", 4, Uneven(), layout, By(square, fsdp_over_tp)},
              {"FsdpOverColumnTpOfSeven", 6, Sevens(), layout,
               By({{"dp", 3}, {"tp", 2}}, fsdp_over_tp)},
-             {"FsdpOverRowTp", 4, Uneven(), layout, rows_over_tp}}) {
+             {"FsdpOverRowTp", 4, Uneven(), layout, rows_over_tp},
+             {"NormsOnMeshesOfTheirOwn", 4, Uneven(), layout, NormsOnMeshesOfTheirOwn(2)},
+             {"NormsOnMeshesOfTheirOwnOfSeven", 6, Sevens(), layout, NormsOnMeshesOfTheirOwn(3)},
+             {"NormsElsewhere", 4, Uneven(), layout, NormsElsewhere}}) {
       scheme.name += "_" + layout;
       schemes.push_back(std::move(scheme));
     }
@@ -349,6 +429,57 @@ TEST_P(ShardedProcessesTest, AProcessThatIsKilledInTheMiddleIsNamedOnAllOthersAt
     EXPECT_LT(absl::Now() - killed, kAtOnce);
     ranks.ExpectCleanEnd(victim);
   }
+}
+
+TEST_P(ShardedProcessesTest, WhatIsAgreedOnceIsNotAskedAgain) {
+  const Trainer odd(Sevens(), "tunix", {128, 64}, NormsOnMeshesOfTheirOwn(2));
+  for (const Trainer* trainer : {&trainer_, &odd}) {
+    RankProcesses ranks(4, GetParam(), [&](Communicator& communicator, Side& side) {
+      CountingCommunicator counting(&communicator);
+      Rank rank(*trainer, counting);
+      for (Version version = 1; version <= 5; ++version) {
+        if (version == 4 && communicator.rank() == 3) rank.Compile();
+        EXPECT_EQ(rank.Sync(version), absl::OkStatus());
+        side.Say(absl::StrCat(counting.TakeCalls()));
+      }
+    });
+    for (int r = 0; r < ranks.size(); ++r) {
+      int calls[5];
+      for (int& count : calls) ASSERT_TRUE(absl::SimpleAtoi(ranks[r].Hear(), &count));
+      static const int ordinary = calls[0];  // of a trainer whose processes all say the same
+      EXPECT_EQ(calls[1], ordinary);
+      EXPECT_EQ(calls[2], ordinary);
+      EXPECT_EQ(calls[4], ordinary);
+      for (const int first : {calls[0], calls[3]}) {  // of each program
+        if (trainer == &odd) {
+          EXPECT_GT(first, ordinary);
+        } else {
+          EXPECT_EQ(first, ordinary);
+        }
+      }
+    }
+    ranks.ExpectCleanEnd();
+  }
+}
+
+// On process 0's own mesh all must say the same.
+TEST_P(ShardedProcessesTest, AProcessThatShardsOtherwiseIsNamedOnAllWithTheParameter) {
+  const Trainer trainer(Sevens(), "tunix", {128, 64}, [](const Shape& shape, int process) {
+    const bool other = shape.rank() == 1 && process == 2;
+    return By({{"dp", 4}}, {other ? Placement::Replicate() : Placement::Shard(0)})(shape, process);
+  });
+  RankProcesses ranks(4, GetParam(), [&](Communicator& communicator, Side& side) {
+    Rank rank(trainer, communicator);
+    for (const Version version : {1, 2}) side.Say(rank.Sync(version).ToString());
+  });
+  for (int r = 0; r < ranks.size(); ++r) {
+    for (int twice = 0; twice < 2; ++twice) {
+      EXPECT_THAT(ranks[r].Hear(),
+                  AllOf(StartsWith("FAILED_PRECONDITION"), HasSubstr("sharded otherwise"),
+                        HasSubstr("final_norm"), HasSubstr("by process 2")));
+    }
+  }
+  ranks.ExpectCleanEnd();
 }
 
 TEST_P(ShardedProcessesTest, AProcessThatFillsInAnotherOrderIsNamedOnAllAndTheNextSyncWorks) {

@@ -24,13 +24,13 @@
 #include "refit/maps/source_checks.h"
 #include "refit/maps/trainer_arrays.h"
 #include "refit/packing/packer.h"
+#include "refit/sharding/plan_agreement.h"
 #include "refit/tensor_digest.h"
 
 namespace weight_sync::refit {
 namespace {
 
 // Tags of what is not a bucket.
-constexpr int64_t kPlanTag = -1;
 constexpr int64_t kNextTag = -2;
 constexpr int64_t kDigestTag = -3;
 // What process 0 says is next: the number of a tensor to be digested, or
@@ -74,12 +74,16 @@ const Holding& HolderOf(const std::vector<Holding>& holdings,
 
 class ShardedSource::ShardedProgram : public Program {
  public:
-  ShardedProgram(ShardedSource* source, ShardPlan plan, std::vector<int64_t> slot_bytes,
-                 const base::Digest128& fingerprint)
-      : source_(source),
-        plan_(std::move(plan)),
-        slot_bytes_(std::move(slot_bytes)),
-        fingerprint_(fingerprint) {}
+  ShardedProgram(ShardedSource* source, ShardPlan plan, absl::Span<const Bucket> buckets)
+      : source_(source), plan_(std::move(plan)), agreement_(source->DigestsFor(buckets)) {
+    // Only process 0 writes into a slot, and only the others may have to compile again.
+    if (source->communicator_->rank() == 0) {
+      slot_bytes_ = BytesOf(buckets);
+    } else {
+      slot_bytes_.resize(buckets.size());
+      buckets_.assign(buckets.begin(), buckets.end());
+    }
+  }
 
   absl::StatusOr<ReadGuard> Begin(Version version, const base::CancelScope& scope) override {
     absl::StatusOr<ReadGuard> local = source_->arrays_->Begin(version, *source_->gate_);
@@ -88,7 +92,7 @@ class ShardedSource::ShardedProgram : public Program {
     source_->open_sync_ = &scope;
     binding_ = source_->arrays_->binding();
     auto reading = std::make_unique<ShardedReading>(source_, *std::move(local), scope);
-    WS_RETURN_IF_ERROR(reading->Failed(CompareFingerprints(scope)));
+    WS_RETURN_IF_ERROR(reading->Failed(Agree(scope)));
     return ReadGuard(std::move(reading));
   }
 
@@ -149,31 +153,33 @@ class ShardedSource::ShardedProgram : public Program {
     std::optional<absl::Status> answer_;
   };
 
-  // Processes that were made for different maps, shardings or buckets would read each other's messages
-  // wrongly.
-  absl::Status CompareFingerprints(const base::CancelScope& scope) {
-    Communicator& communicator = *source_->communicator_;
-    std::vector<int64_t> sizes(static_cast<size_t>(communicator.size()), sizeof(fingerprint_));
-    sizes[0] = 0;
-    Differences other("made for another model, layout, sharding or buckets than process 0");
-    WS_RETURN_IF_ERROR(communicator.Gather(
-        kPlanTag, sizes,
-        [this](absl::Span<std::byte> message) {
-          std::memcpy(message.data(), &fingerprint_, sizeof(fingerprint_));
-        },
-        [&](int process, absl::Span<const std::byte> message) {
-          if (std::memcmp(message.data(), &fingerprint_, sizeof(fingerprint_)) != 0) {
-            other.Add(absl::StrCat("process ", process));
-          }
-        },
-        scope));
-    return other.empty() ? absl::OkStatus() : absl::FailedPreconditionError(other.ToString());
+  absl::Status Agree(const base::CancelScope& scope) {
+    WS_ASSIGN_OR_RETURN(
+        const std::vector<int> left,
+        agreement_.Agree(
+            *source_->communicator_,
+            [this](int trainer, int process) { return source_->IsOnMesh(trainer, process); },
+            [this](int trainer) {
+              return source_->map_.trainer()[static_cast<size_t>(trainer)].name;
+            },
+            scope));
+    if (left.empty()) return absl::OkStatus();
+    for (const int trainer : left) {
+      const size_t t = static_cast<size_t>(trainer);
+      source_->holdings_.by_trainer[t] = {
+          Holding{/*process=*/0, Box::Whole(source_->shardings_[t].shape())}};
+    }
+    WS_ASSIGN_OR_RETURN(plan_,
+                        CompileShardPlan(source_->map_, source_->holdings_, buckets_,
+                                         source_->communicator_->rank(), source_->copy_options_));
+    return absl::OkStatus();
   }
 
   ShardedSource* const source_;
-  const ShardPlan plan_;
-  const std::vector<int64_t> slot_bytes_;  // by bucket: what Fill() writes into
-  const base::Digest128 fingerprint_;
+  ShardPlan plan_;
+  std::vector<Bucket> buckets_;
+  std::vector<int64_t> slot_bytes_;  // by bucket: what Fill() writes into
+  PlanAgreement agreement_;
   uint64_t binding_ = 0;  // of the sync that is open
 };
 
@@ -328,14 +334,11 @@ absl::Status ShardedSource::UseSnapshots() { return arrays_->UseSnapshots(); }
 absl::StatusOr<std::unique_ptr<Program>> ShardedSource::Compile(absl::Span<const Bucket> buckets) {
   WS_ASSIGN_OR_RETURN(ShardPlan plan, CompileShardPlan(map_, holdings_, buckets,
                                                        communicator_->rank(), copy_options_));
-  // Only process 0 writes into a slot.
-  std::vector<int64_t> slot_bytes =
-      communicator_->rank() == 0 ? BytesOf(buckets) : std::vector<int64_t>(buckets.size());
-  return std::make_unique<ShardedProgram>(this, std::move(plan), std::move(slot_bytes),
-                                          Fingerprint(buckets));
+  return std::make_unique<ShardedProgram>(this, std::move(plan), buckets);
 }
 
-base::Digest128 ShardedSource::Fingerprint(absl::Span<const Bucket> buckets) const {
+PlanAgreement::Digests ShardedSource::DigestsFor(absl::Span<const Bucket> buckets) const {
+  PlanAgreement::Digests digests;
   base::Digester digester;
   for (const TensorSpec& tensor : info().tensors()) {
     digester.AddSized(tensor.name);
@@ -351,14 +354,23 @@ base::Digest128 ShardedSource::Fingerprint(absl::Span<const Bucket> buckets) con
   for (size_t trainer = 0; trainer < holdings_.by_trainer.size(); ++trainer) {
     digester.AddSized(map_.trainer()[trainer].name);
     AddNumber(digester, static_cast<int64_t>(holdings_.dtypes[trainer]));
+    base::Digester holders;
     for (const Holding& holding : holdings_.by_trainer[trainer]) {
-      AddNumber(digester, holding.process);
-      digester.AddSized(holding.box.ToString());
+      AddNumber(holders, holding.process);
+      holders.AddSized(holding.box.ToString());
     }
+    digests.by_trainer.push_back(holders.Finish());
   }
   const base::Digest128 plan = PlanDigest(buckets);
   digester.Add(&plan, sizeof(plan));
-  return digester.Finish();
+  digests.frame = digester.Finish();
+  return digests;
+}
+
+bool ShardedSource::IsOnMesh(int trainer, int process) const {
+  const absl::Span<const int> ranks = shardings_[static_cast<size_t>(trainer)].mesh().ranks();
+  return std::any_of(ranks.begin(), ranks.end(),
+                     [&](int rank) { return ProcessOf(rank) == process; });
 }
 
 // Element by element from the map's definition, without the plan. All processes go through the same

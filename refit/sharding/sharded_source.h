@@ -5,8 +5,8 @@
 // expert parallelism, jax's NamedSharding), in any layout that a WeightMap describes. What a process
 // holds goes straight into process 0's buckets: no tensor is ever whole in between.
 //
-// SPMD: every process makes the same source (same map, shardings and buckets, its own communicator)
-// and the same calls. Process 0's program fills the transport's slots; on the others Fill() takes
+// SPMD: every process makes the same source (same map, shardings and buckets, its own communicator;
+// but see refit/sharding/plan_agreement.h for meshes of some of the processes) and the same calls. Process 0's program fills the transport's slots; on the others Fill() takes
 // part and writes nothing (refit/contribute.h makes those calls). A failure on one process fails the
 // sync on all, and ReadGuard::Unchanged() is the answer of all.
 //
@@ -18,7 +18,7 @@
 // communicator are borrowed for good. One thread at a time.
 //
 //   auto mesh = std::make_shared<const Mesh>(*Mesh::Create({{"dp", 2}, {"tp", 2}}));
-//   std::vector<ShardedSpec> specs;       // of every parameter; the same on all ranks
+//   std::vector<ShardedSpec> specs;       // of every parameter, as this rank sees it
 //   specs.push_back({"model.embed_tokens.weight", DType::kF32, *Sharding::FromPlacements(
 //       mesh, {Placement::StridedShard(0, 2), Placement::Shard(0)}, {151936, 1024})});
 //   ...
@@ -49,6 +49,7 @@
 #include "refit/read_guard.h"
 #include "refit/refit_source.h"
 #include "refit/sharding/communicator.h"
+#include "refit/sharding/plan_agreement.h"
 #include "refit/sharding/shard_plan.h"
 #include "refit/sharding/sharding.h"
 #include "refit/tensor/dtype.h"
@@ -112,8 +113,8 @@ class ShardedSource : public RefitSource {
   int ProcessOf(int mesh_rank) const;
   // At processes other than 0: their part of each ReferenceDigest(), until process 0 ends the sync.
   absl::Status GiveDigests(const base::CancelScope& scope) const;
-  // Of all that must be equal on all processes.
-  base::Digest128 Fingerprint(absl::Span<const Bucket> buckets) const;
+  PlanAgreement::Digests DigestsFor(absl::Span<const Bucket> buckets) const;
+  bool IsOnMesh(int trainer, int process) const;
 
   const WeightMap map_;
   const StepGate* const gate_;
