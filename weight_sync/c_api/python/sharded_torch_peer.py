@@ -6,6 +6,7 @@ Rank 0's tensors are compared with torch's own full_tensor().
 """
 
 import contextlib
+import functools
 import json
 import math
 import os
@@ -85,16 +86,18 @@ def by_fsdp(model, mesh):
     return model.state_dict(keep_vars=True)
 
 
-def by_fsdp_over_tp(model, mesh):
+def by_fsdp_over_tp(model, mesh, norms=True):
+    """Norms that are not in the plan, torch has on mesh["dp"]: on one for each rank of tp."""
     layer, columns, rows, norm = (
         "model.layers.*.",
         ColwiseParallel,
         RowwiseParallel,
         SequenceParallel,
     )
-    plan = {"model.embed_tokens": rows(input_layouts=Replicate())}
-    plan.update({"model.norm": norm(), "lm_head": columns()})
-    plan.update({layer + n: norm() for n in ("input_layernorm", "post_attention_layernorm")})
+    plan = {"model.embed_tokens": rows(input_layouts=Replicate()), "lm_head": columns()}
+    if norms:
+        plan["model.norm"] = norm()
+        plan.update({layer + n: norm() for n in ("input_layernorm", "post_attention_layernorm")})
     plan.update({layer + f"self_attn.{n}_proj": columns() for n in ("q", "k", "v")})
     plan.update({layer + f"mlp.{n}_proj": columns() for n in ("gate", "up")})
     plan.update({layer + n: rows() for n in ("self_attn.o_proj", "mlp.down_proj")})
@@ -122,7 +125,10 @@ class Scheme(NamedTuple):
     replicas: bool = False  # so that a change on one rank alone need not be seen
 
 
+by_fsdp_over_tp_but_norms = functools.partial(by_fsdp_over_tp, norms=False)
+
 SQUARE, DP_TP = {"a": 2, "b": 2}, {"_S(0, 2), S(0)", "S(0), S(1)", "S(0), R"}
+DP_TP_BUT_NORMS = {"_S(0, 2), S(0)", "S(0), S(1)", "S(0)"}
 SCHEMES = {
     "fsdp": Scheme(
         LLAMA,
@@ -152,6 +158,20 @@ SCHEMES = {
         by_fsdp_over_tp,
         DP_TP,
         {EMBEDDING: [2, 1, 2, 1, 0, 1], QUERY: [1, 1, 1, 0, 0, 0], NORM: [1, 1, 1, 1, 0, 0]},
+    ),
+    "fsdp over tp but norms": Scheme(
+        LLAMA_FOR_TP,
+        {"dp": 2, "tp": 2},
+        by_fsdp_over_tp_but_norms,
+        DP_TP_BUT_NORMS,
+        {EMBEDDING: [3, 3, 2, 2], NORM: [1, 1, 1, 1]},
+    ),
+    "fsdp over tp but norms, that divides nothing": Scheme(
+        dict(LLAMA_FOR_TP, vocab_size=7),
+        {"dp": 3, "tp": 2},
+        by_fsdp_over_tp_but_norms,
+        DP_TP_BUT_NORMS,
+        {EMBEDDING: [2, 1, 2, 1, 0, 1], NORM: [1, 1, 1, 1, 0, 0]},
     ),
     "experts": Scheme(
         EXPERTS, {"ep": 4}, experts_by(Shard(0)), {"S(0)", "R"}, {GATE_UP: [2, 2, 1, 0]}
