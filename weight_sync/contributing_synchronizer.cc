@@ -70,13 +70,13 @@ absl::StatusOr<SyncReport> ContributingSynchronizer::SyncWeights() {
       base::Deadline::After(options_.sync_timeout + 2 * options_.cleanup_timeout));
   WS_RETURN_IF_ERROR(gate_.Enter(CallGate::State::kReady, "SyncWeights", &scope));
   absl::StatusOr<SyncReport> report = Sync(scope);
-  gate_.Leave(CallGate::State::kReady);
-  if (!report.ok()) {
+  if (report.ok()) {
+    ledger_.Acknowledge(report->version);
+    report->seconds = SecondsSince(start);
+  } else {
     ledger_.ForgetEngine();
-    return report;
   }
-  ledger_.Acknowledge(report->version);
-  report->seconds = SecondsSince(start);
+  gate_.Leave(CallGate::State::kReady);
   return report;
 }
 
