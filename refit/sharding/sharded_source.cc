@@ -177,7 +177,7 @@ class ShardedSource::ShardedProgram : public Program {
 
   ShardedSource* const source_;
   ShardPlan plan_;
-  std::vector<Bucket> buckets_;
+  std::vector<Bucket> buckets_;      // at processes other than 0
   std::vector<int64_t> slot_bytes_;  // by bucket: what Fill() writes into
   PlanAgreement agreement_;
   uint64_t binding_ = 0;  // of the sync that is open

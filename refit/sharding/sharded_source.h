@@ -5,10 +5,11 @@
 // expert parallelism, jax's NamedSharding), in any layout that a WeightMap describes. What a process
 // holds goes straight into process 0's buckets: no tensor is ever whole in between.
 //
-// SPMD: every process makes the same source (same map, shardings and buckets, its own communicator;
-// but see refit/sharding/plan_agreement.h for meshes of some of the processes) and the same calls. Process 0's program fills the transport's slots; on the others Fill() takes
+// SPMD: every process makes the same source (same map, shardings and buckets, its own communicator)
+// and the same calls. Process 0's program fills the transport's slots; on the others Fill() takes
 // part and writes nothing (refit/contribute.h makes those calls). A failure on one process fails the
-// sync on all, and ReadGuard::Unchanged() is the answer of all.
+// sync on all, and ReadGuard::Unchanged() is the answer of all. Parameters on meshes of some of the
+// processes may be declared as each of these sees them (refit/sharding/plan_agreement.h).
 //
 // A mesh rank is a device. Where a process drives one, as under torchrun, its mesh rank is its rank;
 // where it drives several, as jax may, `process_of_rank` says whose each is, and a process binds
