@@ -124,7 +124,9 @@ WS_API uint32_t ws_abi_version(void);
  *
  * Parameters that are sharded over several processes are refitted by all of them together. Each
  * process makes the same source with a communicator of its own, declares and compiles the same, and
- * binds its own shards. Then process 0 refits, and the others call ws_refit_contribute. An error, a
+ * binds its own shards. Then process 0 refits, and the others call ws_refit_contribute. (What lies on
+ * a mesh of some of the processes, whole on each such mesh, is declared as each process has it, like
+ * torch's parameters that tensor parallelism leaves alone; process 0's mesh gives it.) An error, a
  * step or a death on one of them fails the refit on all, and the text says which; so a process that
  * could not bind calls ws_refit_begin or ws_refit_contribute all the same. No tensor is whole on
  * the way. */
