@@ -3,7 +3,6 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -18,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/socket_folder.h"
 #include "base/unique_fd.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -1149,9 +1149,9 @@ class TwoProcesses {
  public:
   explicit TwoProcesses(Over over)
       : whole_(Open(Options("tunix"))), trainer_(whole_), shards_(trainer_, 2) {
-    static int jobs = 0;
-    const std::string job =
-        "c_api_test-" + std::to_string(::getpid()) + "-" + std::to_string(jobs++);
+    // No other job's of this machine, as the folder's name is no other's.
+    const base::testing::SocketFolder folder;
+    const std::string job = "c_api_test " + folder.path();
     OnBoth([&](int rank) {
       auto options = Sized<ws_communicator_options>();
       options.job = job.c_str();

@@ -4,9 +4,11 @@
 #include "refit/sharding/communicators/rank_processes.h"
 
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "absl/log/absl_check.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -20,8 +22,7 @@
 namespace weight_sync::refit::testing {
 
 using base::testing::ChildProcess;
-using ::testing::Not;
-using ::testing::StartsWith;
+using ::testing::IsEmpty;
 
 std::string OverName(RankProcesses::Over over) {
   return over == RankProcesses::Over::kTcp ? "OverTcp" : "OnHost";
@@ -61,11 +62,21 @@ void RankProcesses::ExpectCleanEnd(int dead) {
     EXPECT_TRUE((*this)[r].Succeeded()) << "rank " << r;
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+  // Another sandbox's process may have the same number, and memory with a name for a moment.
+  const base::Deadline deadline = base::Deadline::After(absl::Minutes(1));
+  while (!MemoryLeft().empty() && !deadline.expired()) std::this_thread::yield();
+  EXPECT_THAT(MemoryLeft(), IsEmpty());
+}
+
+std::vector<std::string> RankProcesses::MemoryLeft() const {
+  std::vector<std::string> left;
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+    const std::string name = entry.path().filename().string();
     for (const std::string& prefix : memory_prefixes_) {
-      EXPECT_THAT(entry.path().filename().string(), Not(StartsWith(prefix)));
+      if (absl::StartsWith(name, prefix)) left.push_back(name);
     }
   }
+  return left;
 }
 
 }  // namespace weight_sync::refit::testing

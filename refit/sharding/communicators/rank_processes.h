@@ -46,6 +46,7 @@ class RankProcesses {
 
  private:
   absl::StatusOr<std::unique_ptr<Communicator>> Connect(int rank, int size, Side& side) const;
+  std::vector<std::string> MemoryLeft() const;  // names in /dev/shm
 
   const Over over_;
   const base::testing::SocketFolder folder_;
