@@ -3,7 +3,6 @@
 
 #include "weight_sync/contributing_synchronizer.h"
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 
@@ -13,17 +12,12 @@
 #include "refit/contribute.h"
 #include "refit/read_guard.h"
 #include "refit/refit_info.h"
+#include "weight_sync/seconds_since.h"
 
 namespace weight_sync {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr char kAfterwards[] = "the policy's OffloadAfterRefit";
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 }  // namespace
 
@@ -64,7 +58,7 @@ absl::Status ContributingSynchronizer::Prepare(const absl::Status& mine,
 }
 
 absl::StatusOr<SyncReport> ContributingSynchronizer::SyncWeights() {
-  const Clock::time_point start = Clock::now();
+  const SyncClock::time_point start = SyncClock::now();
   // Rank 0's own limit, what it does after one that failed, and time to hear of it.
   base::CancelScope scope(
       base::Deadline::After(options_.sync_timeout + 2 * options_.cleanup_timeout));
@@ -104,7 +98,7 @@ absl::Status ContributingSynchronizer::Contribute(const base::CancelScope& scope
   report.tensors = info.size();
   report.bytes = info.total_bytes();
   report.buckets = static_cast<int64_t>(refit_.buckets().size());
-  const Clock::time_point start = Clock::now();
+  const SyncClock::time_point start = SyncClock::now();
   bool blocks_trainer = true;
   const absl::Status contributed =
       refit::Contribute(refit_.program(), refit_.buckets().size(), report.version, scope,

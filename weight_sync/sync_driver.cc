@@ -3,7 +3,6 @@
 
 #include "weight_sync/sync_driver.h"
 
-#include <chrono>
 #include <optional>
 #include <string>
 #include <thread>
@@ -13,15 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "weight_sync/deep_verification.h"
+#include "weight_sync/seconds_since.h"
 
 namespace weight_sync {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 class Sync {
  public:
@@ -63,7 +57,7 @@ class Sync {
 
   // The first failure cancels the other side; both are joined.
   absl::Status BeginBothSides() {
-    engine_paused_ = trainer_blocked_ = Clock::now();
+    engine_paused_ = trainer_blocked_ = SyncClock::now();
     std::thread engine([this] {
       absl::Status begun = job_.generation->Begin({job_.version}, scope_);
       // One that failed to begin may have paused all the same, unless it is gone; the error may be
@@ -92,7 +86,7 @@ class Sync {
   }
 
   absl::Status Transfer() {
-    const Clock::time_point start = Clock::now();
+    const SyncClock::time_point start = SyncClock::now();
     const bool digest = job_.checks.wire_digests();
     digests_.resize(digest ? job_.buckets.size() : 0);
     const TransferPlan plan{job_.version, static_cast<int64_t>(job_.buckets.size()), job_.plan,
@@ -135,7 +129,7 @@ class Sync {
 
   absl::Status Verify() {
     if (!job_.verify) return absl::OkStatus();
-    const Clock::time_point start = Clock::now();
+    const SyncClock::time_point start = SyncClock::now();
     absl::StatusOr<std::vector<NamedDigest>> table = job_.generation->TableDigests(scope_);
     if (absl::IsUnimplemented(table.status())) {
       result_.report.verification = Verification::kCannotTell;
@@ -175,9 +169,9 @@ class Sync {
   std::optional<refit::ReadGuard> guard_;
   bool engine_may_be_paused_ = false;
   bool unpublished_ = false;  // an update is open at the far end
-  const Clock::time_point start_ = Clock::now();
-  Clock::time_point engine_paused_;
-  Clock::time_point trainer_blocked_;
+  const SyncClock::time_point start_ = SyncClock::now();
+  SyncClock::time_point engine_paused_;
+  SyncClock::time_point trainer_blocked_;
 };
 
 }  // namespace

@@ -169,9 +169,7 @@ class ShardedSource::ShardedProgram : public Program {
       source_->holdings_.by_trainer[t] = {
           Holding{/*process=*/0, Box::Whole(source_->shardings_[t].shape())}};
     }
-    WS_ASSIGN_OR_RETURN(plan_,
-                        CompileShardPlan(source_->map_, source_->holdings_, buckets_,
-                                         source_->communicator_->rank(), source_->copy_options_));
+    WS_ASSIGN_OR_RETURN(plan_, source_->PlanFor(buckets_));
     return absl::OkStatus();
   }
 
@@ -332,9 +330,12 @@ void ShardedSource::Release() { arrays_->Release(); }
 absl::Status ShardedSource::UseSnapshots() { return arrays_->UseSnapshots(); }
 
 absl::StatusOr<std::unique_ptr<Program>> ShardedSource::Compile(absl::Span<const Bucket> buckets) {
-  WS_ASSIGN_OR_RETURN(ShardPlan plan, CompileShardPlan(map_, holdings_, buckets,
-                                                       communicator_->rank(), copy_options_));
+  WS_ASSIGN_OR_RETURN(ShardPlan plan, PlanFor(buckets));
   return std::make_unique<ShardedProgram>(this, std::move(plan), buckets);
+}
+
+absl::StatusOr<ShardPlan> ShardedSource::PlanFor(absl::Span<const Bucket> buckets) const {
+  return CompileShardPlan(map_, holdings_, buckets, communicator_->rank(), copy_options_);
 }
 
 PlanAgreement::Digests ShardedSource::DigestsFor(absl::Span<const Bucket> buckets) const {

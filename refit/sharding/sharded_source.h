@@ -114,6 +114,7 @@ class ShardedSource : public RefitSource {
   int ProcessOf(int mesh_rank) const;
   // At processes other than 0: their part of each ReferenceDigest(), until process 0 ends the sync.
   absl::Status GiveDigests(const base::CancelScope& scope) const;
+  absl::StatusOr<ShardPlan> PlanFor(absl::Span<const Bucket> buckets) const;
   PlanAgreement::Digests DigestsFor(absl::Span<const Bucket> buckets) const;
   bool IsOnMesh(int trainer, int process) const;
 

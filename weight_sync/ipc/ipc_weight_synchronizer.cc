@@ -3,13 +3,13 @@
 
 #include "weight_sync/ipc/ipc_weight_synchronizer.h"
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/status_macros.h"
 #include "weight_sync/ipc/ipc_link.h"
+#include "weight_sync/seconds_since.h"
 #include "weight_sync/sync_driver.h"
 
 namespace weight_sync::ipc {
@@ -86,15 +86,12 @@ absl::Status IpcWeightSynchronizer::Conclude(const absl::Status& mine) {
 }
 
 absl::StatusOr<SyncReport> IpcWeightSynchronizer::SyncWeights() {
-  const auto start = std::chrono::steady_clock::now();
+  const SyncClock::time_point start = SyncClock::now();
   base::CancelScope scope(base::Deadline::After(options_.sync_timeout));
   WS_RETURN_IF_ERROR(gate_.Enter(CallGate::State::kReady, "SyncWeights", &scope));
   absl::StatusOr<SyncReport> report = Sync(scope);
   gate_.Leave(CallGate::State::kReady);
-  if (report.ok()) {
-    report->seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
+  if (report.ok()) report->seconds = SecondsSince(start);
   return report;
 }
 
